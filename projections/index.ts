@@ -1,20 +1,20 @@
 import type { Topic } from '#schemas/topics.ts';
-import { accounts } from './accounts.ts';
-import { apiKeys } from './apikeys.ts';
-import { approvals } from './approvals.ts';
-import { campaigns } from './campaigns.ts';
-import { clients } from './clients.ts';
-import { grants } from './grants.ts';
-import { invites } from './invites.ts';
-import { media } from './media.ts';
-import type { Model } from './model.ts';
-import { posts } from './posts.ts';
-import { clientAccounts, postTargetCounts, type Recount } from './recounts.ts';
-import { reports } from './reports.ts';
-import { postTargets } from './targets.ts';
-import { teamInvites } from './team-invites.ts';
-import { webhooks } from './webhook-endpoints.ts';
-import { workspaces } from './workspaces.ts';
+import type { Model } from './engine/model.ts';
+import { accounts } from './models/accounts.ts';
+import { apiKeys } from './models/apikeys.ts';
+import { approvals } from './models/approvals.ts';
+import { campaigns } from './models/campaigns.ts';
+import { clients } from './models/clients.ts';
+import { grants } from './models/grants.ts';
+import { invites } from './models/invites.ts';
+import { media } from './models/media.ts';
+import { posts } from './models/posts.ts';
+import { clientAccounts, postTargetCounts, type Recount } from './models/recounts.ts';
+import { reports } from './models/reports.ts';
+import { postTargets } from './models/targets.ts';
+import { teamInvites } from './models/team-invites.ts';
+import { webhooks } from './models/webhook-endpoints.ts';
+import { workspaces } from './models/workspaces.ts';
 
 /** The table of projections: which models are written together, and from which topics. */
 

@@ -7,8 +7,8 @@ import { runProcess } from '#runtime/process/lifecycle.ts';
 import { migrateAnalytics } from './analytics/live.ts';
 import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
-import { runProjections } from './run.ts';
-import { migrate as migrateReadModels } from './tables.ts';
+import { runProjections } from './engine/run.ts';
+import { migrate as migrateReadModels } from './engine/tables.ts';
 
 /** @returns names of read models (empty = all, null = none), and whether the arguments name the analytics */
 const chosen = (names: readonly string[]): { readonly models: readonly string[] | null; readonly counts: boolean } => {

@@ -2,10 +2,10 @@ import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { replay } from './engine/rebuild.ts';
+import { liveGeneration } from './engine/run.ts';
+import { createTables, dropTables, tableOf } from './engine/tables.ts';
 import { type Projection, projections } from './index.ts';
-import { replay } from './replay.ts';
-import { liveGeneration } from './run.ts';
-import { createTables, dropTables, tableOf } from './tables.ts';
 
 /** Proves that the read models agree with the streams: compares every table with a new one filled from the store. */
 

@@ -30,7 +30,7 @@ import { EventMetadata } from '#schemas/common.ts';
 import { eventCatalogue, topicOf } from '#schemas/events.ts';
 import { topics } from '#schemas/topics.ts';
 import { blobKey as mediaKey } from '#services/media/names.ts';
-import { blobKey as reportKey } from '#services/reports/names.ts';
+import { blobKey as reportKey } from '#services/reports/make.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { openTables } from '#test/support/tables.ts';

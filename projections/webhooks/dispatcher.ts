@@ -11,7 +11,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { kindOf, topics } from '#schemas/topics.ts';
-import { dispatcher } from '../positions.ts';
+import { dispatcher } from '../engine/positions.ts';
 import { applyEndpointEvents, type RequestedTest } from './endpoints.ts';
 import type { Handover } from './handover.ts';
 import { Interest } from './interest.ts';

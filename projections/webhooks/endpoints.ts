@@ -7,7 +7,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
 import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
-import { dispatcher } from '../positions.ts';
+import { dispatcher } from '../engine/positions.ts';
 import { disorderMs } from './marks.ts';
 import { cancelBeyond, cancelReplay, limitOf, revive } from './unsent.ts';
 

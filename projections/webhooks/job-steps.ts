@@ -6,7 +6,7 @@ import { hostKey } from '#runtime/egress/host-key.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
-import { dispatcher } from '../positions.ts';
+import { dispatcher } from '../engine/positions.ts';
 import type { Handover } from './handover.ts';
 import { type Interest, settleMs } from './interest.ts';
 import { disorderMs, positionBefore } from './marks.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { type Page, pageOf, toIso } from '../rows.ts';
+import { type Page, pageOf, toIso } from '../engine/rows.ts';
 
 /** Queries of the API on the tables of the dispatcher and the sender: deliveries, and the progress of replays. */
 

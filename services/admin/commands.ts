@@ -1,11 +1,18 @@
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
-import { type DataFiles, listData, removeData } from './data.ts';
-import { eraseClient, rebuildProjection, resetLog, settleTarget, uses } from './installation.ts';
-import { createKey, listKeys, revokeKey, revokeLeaked, rotateKey } from './keys.ts';
+import {
+  type DataFiles,
+  eraseClient,
+  listData,
+  rebuildProjection,
+  removeData,
+  resetLog,
+  settleTarget,
+  uses,
+} from './installation.ts';
+import { createKey, listKeys, revokeKey, revokeLeaked, rotateKey, rotateOAuthKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
 import { checkNetwork } from './network-check.ts';
-import { rotateOAuthKey } from './oauth.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { erase, inviteMember, linkMember, linkPerson, proveEmail, removeFactor } from './people.ts';
 import { hold, publishingState, resume } from './publishing.ts';

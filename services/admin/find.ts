@@ -1,5 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import { type LiveWorkspace, listLiveWorkspaces } from '#projections/workspaces.ts';
+import { type LiveWorkspace, listLiveWorkspaces } from '#projections/models/workspaces.ts';
 import type { Mode } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { tourName } from '#services/workflows/provision.ts';

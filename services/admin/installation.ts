@@ -1,20 +1,20 @@
 import { client } from '#domain/client.ts';
-import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { newestBody, post } from '#domain/post.ts';
-import { target } from '#domain/target.ts';
+import { contentFor, firstCommentOf } from '#domain/post/content.ts';
+import { newestBody, post } from '#domain/post/post.ts';
+import { target } from '#domain/post-target/target.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
+import { rebuild } from '#projections/engine/rebuild.ts';
 import { projections } from '#projections/index.ts';
-import { inviteKeyVersions } from '#projections/invites.ts';
-import { rebuild } from '#projections/rebuild.ts';
-import { teamInviteKeyVersions } from '#projections/team-invites.ts';
-import { webhookKeyVersions } from '#projections/webhook-endpoints.ts';
+import { inviteKeyVersions } from '#projections/models/invites.ts';
+import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
+import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Failure } from '#schemas/target.ts';
-import { signInKeyUses } from '#services/auth/key-uses.ts';
+import { signInKeyUses } from '#services/auth/upkeep.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, type Shown, shown, UsageError } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Commands about the whole installation, and decisions that only a person can make. */
@@ -178,4 +178,24 @@ export const resetLog = async ({ log, pool, confirm }: Admin, { has }: Given): P
     deleted: deleted.join(', ') || 'none was there',
     next: 'start the relay and the workers: the first process makes the topics again, each consumer reads what it lacks from the store',
   };
+};
+
+/** Commands about clusters on this machine's disk whose data folders were removed. They need no database. */
+
+export interface DataFiles {
+  /** Clusters of data folders that were removed. */
+  former(): readonly Shown[];
+  /** Null: no cluster has that name. */
+  remove(name: string): Shown | null;
+}
+
+export const listData = (files: DataFiles): CommandOutput => files.former();
+
+export const removeData = (files: DataFiles, { at }: Given): CommandOutput => {
+  const name = at(0);
+  if (!/^[0-9a-f]{16}\/former-\w+$/.test(name))
+    throw new UsageError(`${JSON.stringify(name)} is no name of a former cluster: data list shows them.`);
+  const removed = files.remove(name);
+  if (removed === null) throw new Rejection('not_found', 'There is no such former cluster: data list shows them.');
+  return { ...removed, removed: true };
 };

@@ -1,9 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { apikey } from '#domain/apikey.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { type FoundKey, findKeys, listApiKeys } from '#projections/apikeys.ts';
+import { type FoundKey, findKeys, listApiKeys } from '#projections/models/apikeys.ts';
 import { keysOf } from '#runtime/identity/key-form.ts';
 import { offeredScopes } from '#schemas/apikey.ts';
+import { rotateSigningKey } from '#services/auth/oauth/keys.ts';
 import { createApiKey, hashKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
@@ -151,4 +152,10 @@ export const revokeLeaked = async (admin: Admin, { at }: Given): Promise<Command
   }
   await shown(admin);
   return rows;
+};
+
+/** The authorization server. */
+export const rotateOAuthKey = async ({ pool, secrets }: Admin): Promise<CommandOutput> => {
+  const { kid, signsAt, isNew } = await rotateSigningKey(pool, secrets);
+  return { key: kid, signsFrom: signsAt, isNew };
 };

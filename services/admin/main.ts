@@ -7,7 +7,7 @@ import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
@@ -21,10 +21,9 @@ import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
 import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { migratePeople } from '#services/auth/people/tables.ts';
-import { onTerminal } from './confirm.ts';
 import { type CommandOutput, UsageError } from './context.ts';
-import type { DataFiles } from './data.ts';
-import { printed } from './print.ts';
+import type { DataFiles } from './installation.ts';
+import { onTerminal, printed } from './print.ts';
 import { type Asked, help, readCommand } from './usage.ts';
 
 /** Longer than other mains: it works on a running installation, a stopped one or a database. */

@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
 import type { CommandOutput, Shown } from './context.ts';
 
 /** An answer for a person: `name  value` lines for one thing, a table for several. */
@@ -39,4 +41,23 @@ export const printed = (answer: CommandOutput, json: boolean): string => {
   if (json) return JSON.stringify(answer);
   if (!Array.isArray(answer)) return lines(answer as Shown);
   return answer.length === 0 ? 'none' : table(answer);
+};
+
+/** Asks the person at the terminal; null: there is none. Anything but yes, and the end of the input, is a no. */
+export const onTerminal = (
+  signal: AbortSignal,
+  input: NodeJS.ReadableStream & { readonly isTTY?: boolean } = process.stdin,
+  output: NodeJS.WritableStream = process.stderr,
+): ((question: string) => Promise<boolean>) | null => {
+  if (input.isTTY !== true) return null;
+  return async (question) => {
+    const terminal = createInterface({ input, output });
+    try {
+      const closed = once(terminal, 'close').then(() => '');
+      const answer = await Promise.race([terminal.question(`${question} [y/N] `, { signal }), closed]);
+      return /^y(?:es)?$/i.test(answer.trim());
+    } finally {
+      terminal.close();
+    }
+  };
 };

@@ -1,7 +1,7 @@
 import { tenantIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { monthBegin, monthOf } from '#domain/zones.ts';
-import { countedTargets } from '#projections/quota-targets.ts';
+import { countedTargets } from '#projections/queries/quota-targets.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { maxPostingQuota } from '#schemas/quota.ts';

@@ -4,7 +4,7 @@ import { birthOf, Rejection } from '#domain/decider.ts';
 import { tenantIdOf } from '#domain/ids.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
-import { newestReports } from '#projections/reports.ts';
+import { newestReports } from '#projections/models/reports.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { platforms } from '#schemas/common.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { tenantIdOf } from '#domain/ids.ts';
-import { type FoundGrant, findGrants } from '#projections/grants.ts';
+import { type FoundGrant, findGrants } from '#projections/models/grants.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { AccessTokenError, type AccessTokens } from '#services/auth/access-tokens.ts';
 import { judgeGrants } from '#services/auth/judged.ts';

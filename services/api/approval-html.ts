@@ -18,7 +18,7 @@ export interface ShownFile {
   readonly posterUrl: string | null;
 }
 
-export interface ShownTarget {
+export interface CoveredTarget {
   readonly platform: Platform;
   readonly account: string;
   readonly scheduledAt: string;
@@ -31,7 +31,7 @@ export interface ShownContent {
   readonly items: readonly ShownItem[];
   /** By id. */
   readonly files: ReadonlyMap<string, ShownFile>;
-  readonly targets: readonly ShownTarget[];
+  readonly targets: readonly CoveredTarget[];
 }
 
 export interface ShownApproval {
@@ -159,7 +159,7 @@ const settingOf = (card: Card, one: ShownItem): string => {
 };
 
 /** Whether a post that is approved late still goes out depends on its settings, so the page promises no time that has passed. */
-const due = ({ scheduledAt, timezone, isPast }: ShownTarget): string =>
+const due = ({ scheduledAt, timezone, isPast }: CoveredTarget): string =>
   `${isPast ? 'was due' : 'goes out'} ${timeOf(scheduledAt, timezone)}`;
 
 const accounts = ({ targets }: Card): string => {
@@ -172,11 +172,11 @@ const accounts = ({ targets }: Card): string => {
 const goesOut = ({ targets, platforms }: Card): string => {
   const [only, ...others] = targets;
   if (only !== undefined && others.length === 0) return `<p>${due(only)}</p>`;
-  const line = (one: ShownTarget): string => {
+  const line = (one: CoveredTarget): string => {
     const where = platforms.length > 1 ? ` on ${namesOf([one.platform])}` : '';
     return `<li><bdi>${escapeHtml(one.account)}</bdi>${where} ${due(one)}</li>`;
   };
-  const list = (some: readonly ShownTarget[]): string => `<ul>\n${some.map(line).join('\n')}\n</ul>`;
+  const list = (some: readonly CoveredTarget[]): string => `<ul>\n${some.map(line).join('\n')}\n</ul>`;
   const rest = targets.slice(maxTargets);
   const more =
     rest.length === 0 ? '' : `<details><summary>${rest.length} more accounts</summary>${list(rest)}</details>`;

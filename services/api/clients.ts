@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { client } from '#domain/client.ts';
-import { type ClientRow, getClient } from '#projections/clients.ts';
+import { type ClientRow, getClient } from '#projections/models/clients.ts';
 import type { Claimant } from '#services/workflows/clients/names.ts';
 import type { Call } from './operation.ts';
 import { Refusal } from './refusal.ts';

@@ -7,7 +7,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { Freshness } from '#projections/freshness.ts';
+import type { Freshness } from '#projections/queries/freshness.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';

@@ -1,7 +1,7 @@
 import { mediaFailures } from '#domain/media-failures.ts';
 import { failureCodes } from '#domain/platforms/failure-codes.ts';
 import { publishFailures } from '#domain/publish-failures.ts';
-import { reportFailures } from '#domain/report-failures.ts';
+import { reportFailures } from '#domain/report.ts';
 import { type Category, categoryOf, errors, isErrorCode } from './errors.ts';
 import { escapeHtml, page } from './html.ts';
 

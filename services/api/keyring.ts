@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Pool } from 'pg';
 import { tenantIdOf } from '#domain/ids.ts';
-import { type FoundKey, findKeys } from '#projections/apikeys.ts';
+import { type FoundKey, findKeys } from '#projections/models/apikeys.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { isKeyForm } from '#runtime/identity/key-form.ts';
 import { type JudgedPower, judgeKeys } from '#services/auth/judged.ts';

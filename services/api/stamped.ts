@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { Batches } from '#contracts/ports/batches.ts';
-import type { Freshness } from '#projections/freshness.ts';
-import { stampOf } from '#projections/positions.ts';
+import { stampOf } from '#projections/engine/positions.ts';
+import type { Freshness } from '#projections/queries/freshness.ts';
 import { countWithdrawals } from '#runtime/identity/withdrawals.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
-import { migrateCredentialPlaces } from '#projections/credential-places.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
+import { migrateCredentialPlaces } from '#projections/queries/credential-places.ts';
 import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
-import { parkedRows } from '#projections/parked.ts';
+import { parkedRows } from '#projections/engine/positions.ts';
 import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';

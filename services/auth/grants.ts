@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { grant } from '#domain/grant.ts';
-import { openGrantsOfPerson } from '#projections/grants.ts';
+import { openGrantsOfPerson } from '#projections/models/grants.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';

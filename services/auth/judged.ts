@@ -1,10 +1,10 @@
 import { apikey } from '#domain/apikey.ts';
 import { grant } from '#domain/grant.ts';
 import { type Member, workspace } from '#domain/workspace.ts';
-import type { FoundKey } from '#projections/apikeys.ts';
-import type { Freshness } from '#projections/freshness.ts';
-import type { FoundGrant } from '#projections/grants.ts';
-import { type Membership, roleOfMember, workspacesOfPerson } from '#projections/workspaces.ts';
+import type { FoundKey } from '#projections/models/apikeys.ts';
+import type { FoundGrant } from '#projections/models/grants.ts';
+import { type Membership, roleOfMember, workspacesOfPerson } from '#projections/models/workspaces.ts';
+import type { Freshness } from '#projections/queries/freshness.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Role } from '#schemas/common.ts';
 import type { PeopleDeps } from './people/deps.ts';

@@ -10,7 +10,7 @@ import {
   openConnectInvites,
   pendingRequests,
   recyclesSetBy,
-} from '#projections/left-behind.ts';
+} from '#projections/queries/left-behind.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { Mode } from '#schemas/common.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { isLoopback } from './oauth/client-policy.ts';
-import { type AppOfInteraction, hashOf } from './oauth/rows.ts';
+import { type AppOfInteraction, hashOf } from './oauth/tables.ts';
 
 /** An authorization that waits for a person, as the page of consent shows it. Nothing of the app is verified. */
 export interface PendingConsent {

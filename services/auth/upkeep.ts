@@ -1,4 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool } from 'pg';
+import { oauthKeyVersions } from './oauth/tables.ts';
 import type { PeopleDeps } from './people/deps.ts';
 import { expirePeopleRows } from './people/expiry.ts';
 
@@ -6,12 +8,12 @@ import { expirePeopleRows } from './people/expiry.ts';
 
 const everyMs = 60_000;
 
-export interface UpkeepOptions {
+interface UpkeepOptions {
   /** Further rounds, such as the sweep of the authorization server. */
   readonly also?: readonly (() => Promise<unknown>)[];
 }
 
-export interface Upkeep {
+interface Upkeep {
   stop(): Promise<void>;
 }
 
@@ -36,4 +38,20 @@ export const startUpkeep = (deps: PeopleDeps, { also = [] }: UpkeepOptions = {})
       await running;
     },
   };
+};
+
+/**
+ * How many records need each version of the secret key to sign people and apps in: addresses, second factors and
+ * recovery codes of persons, and the keys and clients of the authorization server.
+ */
+export const signInKeyUses = async (pool: Pool): Promise<ReadonlyMap<string, number>> => {
+  const { rows } = await pool.query<{ version: string; n: number }>(`
+    select version, count(*)::int as n from (
+      select mac_version as version from auth.people
+      union all select totp_version from auth.people
+      union all select recovery_version from auth.people
+    ) uses where version is not null group by 1`);
+  const uses = new Map(await oauthKeyVersions(pool));
+  for (const { version, n } of rows) uses.set(version, (uses.get(version) ?? 0) + n);
+  return uses;
 };

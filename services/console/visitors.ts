@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import type { Membership } from '#projections/workspaces.ts';
+import type { Membership } from '#projections/models/workspaces.ts';
 import type { Mode } from '#schemas/common.ts';
 import type { Principal } from '#services/api/operation.ts';
 import { sessionPrincipal } from '#services/api/sessions.ts';

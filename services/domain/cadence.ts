@@ -1,7 +1,7 @@
 import type { CadenceRule, ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type ContentBody, contentFor, firstCommentOf, type PlatformContent } from './content.ts';
 import { postingWindows } from './platforms/posting-windows.ts';
+import { type ContentBody, contentFor, firstCommentOf, type PlatformContent } from './post/content.ts';
 
 /** How often an account may publish. Pure: the times at which it does come in with the question. */
 

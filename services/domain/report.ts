@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Issue } from '#schemas/issues.ts';
 import {
   type Completeness,
   exportDays,
@@ -7,8 +8,38 @@ import {
   type ReportFormat,
 } from '#schemas/report.ts';
 import { type Decider, Rejection } from './decider.ts';
-import { wrongOf } from './report-rules.ts';
 import { dayOf, windowOf } from './report-windows.ts';
+
+/**
+ * Rules of a definition that a schema cannot express. Returns the place and the reason of the first fault; null: the
+ * definition is valid.
+ */
+const wrongOf = ({ kind, filters, schedule }: ReportDefinition): Issue | null => {
+  const { clientId, socialAccountId, platform } = filters;
+  if (kind === 'client' && clientId === null)
+    return { path: '/filters/clientId', code: 'required', message: 'must name the client' };
+  if (kind === 'account' && socialAccountId === null)
+    return { path: '/filters/socialAccountId', code: 'required', message: 'must name the account' };
+  if (kind === 'account' && platform !== null)
+    return { path: '/filters/platform', code: 'not_allowed', message: 'must be null: the account has one network' };
+  // The report alone must name the client of its figures, because the rules for a client also hold for its accounts.
+  if (socialAccountId !== null && clientId === null)
+    return { path: '/filters/clientId', code: 'required', message: 'must name the client of the account' };
+  if (schedule === null) return null;
+  if ((schedule.every === 'week') !== (schedule.weekday !== null))
+    return {
+      path: '/schedule/weekday',
+      code: 'mismatch',
+      message: 'is required for a weekly schedule, and allowed for no other',
+    };
+  if ((schedule.every === 'month') !== (schedule.dayOfMonth !== null))
+    return {
+      path: '/schedule/dayOfMonth',
+      code: 'mismatch',
+      message: 'is required for a monthly schedule, and allowed for no other',
+    };
+  return null;
+};
 
 /**
  * A saved report. Its law: the outcome of a run is recorded once and never changes, and a run that is requested twice
@@ -168,3 +199,9 @@ export const report: Decider<ReportState, ReportCommand, ReportEvent> = {
   decide,
   evolve,
 };
+
+/** Failures of a run of a report. GET /errors/{code} serves each code. */
+export const reportFailures = {
+  client_erased: 'The client that the report is about was erased.',
+  report_failed: 'The report could not be made, although it was tried several times. Ask for another run.',
+} as const satisfies Readonly<Record<string, string>>;

@@ -1,8 +1,6 @@
 import { type ShownKind, shownKinds } from '#schemas/approval.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
-import { contentFor, firstCommentOf, goesOutAsThread, type PlatformContent } from './content.ts';
-import type { CoveredBody, CoveredMember } from './content-hash.ts';
 import {
   checkOverride,
   effectiveOverrides,
@@ -16,7 +14,15 @@ import {
   titleFor,
   useOf,
 } from './platforms/index.ts';
-import { mediaIdsOf } from './post-media.ts';
+import {
+  type CoveredBody,
+  type CoveredMember,
+  contentFor,
+  firstCommentOf,
+  goesOutAsThread,
+  mediaIdsOf,
+  type PlatformContent,
+} from './post/content.ts';
 
 /**
  * Everything that the hash of an approval covers, as one list: whoever decides reads all of it, in whichever form. What

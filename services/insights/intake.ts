@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { type TargetState, target } from '#domain/target.ts';
+import { type TargetState, target } from '#domain/post-target/target.ts';
 import type { Applied } from '#runtime/consuming/options.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';

@@ -10,8 +10,8 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import type { SourceOf } from './deps.ts';
-import { startInsights } from './observer.ts';
 import { migrateInsights } from './tables.ts';
+import { startInsights } from './worker.ts';
 
 await runProcess({
   name: 'insights',

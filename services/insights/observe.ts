@@ -1,16 +1,19 @@
 import { hash } from 'node:crypto';
+import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import {
   type AccountInsightsAnswer,
   accountDays,
   type PostInsightsAnswer,
   type ReportedDay,
+  type ReportedProfile,
 } from '#contracts/ports/platform-insights.ts';
+import { type AccountState, account } from '#domain/account.ts';
 import type { Decider } from '#domain/decider.ts';
 import { uuidv5 } from '#domain/ids.ts';
 import { type AccountMetricsCommand, accountmetrics, targetmetrics } from '#domain/insights.ts';
 import { accountFiguresOf, type OddFigure, postFiguresOf } from '#domain/platforms/read-figures.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, type DomainStore, foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -18,6 +21,7 @@ import { serviceContext } from '#runtime/eventing/service-context.ts';
 import { wellFormedInstant, wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
+import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
 import type { Job, PollCycle } from './jobs.ts';
 import { dayOf, storyEndsMs } from './schedule.ts';
 
@@ -26,7 +30,7 @@ import { dayOf, storyEndsMs } from './schedule.ts';
  * and its due instant, so a worker that repeats the job after a crash finds the observation and appends nothing.
  */
 
-export type Seen =
+type Seen =
   /** `revision`: the stream's new one. `odd`: figures that were left out. */
   | { readonly kind: 'recorded'; readonly revision: number; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string; readonly raw: Json | null }
@@ -285,4 +289,27 @@ const observeGone = async (observing: Observing, job: Job, observedAt: string, r
   );
   faultPoint('insights:after-gone');
   return { kind: 'gone' };
+};
+
+/**
+ * Records that the network shows the account under another name or picture than before. If the process dies after the
+ * append, the next poll finds the profile in the stream and appends nothing. An account that was changed since it was
+ * read has a newer profile, perhaps: the next poll compares with that one.
+ */
+export const recordProfile = async (
+  store: DomainStore,
+  accountId: string,
+  loaded: Loaded<AccountState>,
+  shown: ReportedProfile,
+  context: CommandContext,
+): Promise<void> => {
+  const command = { type: 'ChangeProfile', ...shownProfile(shown) } as const;
+  try {
+    const options = { loaded, redecide: false };
+    const { appended } = await execute(store, account, accountId, command, context, options);
+    if (appended.length > 0) faultPoint('insights:after-profile');
+  } catch (error) {
+    if (isConflict(error)) return;
+    throw error;
+  }
 };

@@ -8,21 +8,49 @@ import type {
 } from '#contracts/ports/platform-insights.ts';
 import { type AccountState, account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
+import { type MediaState, media } from '#domain/media.ts';
+import { useOf } from '#domain/platforms/index.ts';
+import { contentFor } from '#domain/post/content.ts';
+import { newestBody, post } from '#domain/post/post.ts';
+import { target } from '#domain/post-target/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
+import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
-import { contextOf, type ObservedAnswer, type Observing, observe } from './observe.ts';
-import { recordProfile } from './profile.ts';
+import { contextOf, type ObservedAnswer, type Observing, observe, recordProfile } from './observe.ts';
 import { type Cadence, nextNight, nextObservation, nextTry } from './schedule.ts';
-import { shownOf } from './subjects.ts';
+
+/** How a post was published, which decides the figures that its network has. For a thread its head counts. */
+interface Shown {
+  readonly use: MediaUse;
+  readonly hasVideo: boolean;
+}
+
+const kindOf = (state: MediaState): MediaKind => {
+  if (state.status === 'none' || state.status === 'offered') return 'image';
+  return (state.status === 'deleted' ? state.kind : state.stored?.kind) ?? 'image';
+};
+
+const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => {
+  const { state } = await store.load(target, targetId);
+  if (state.status === 'none') throw new BrokenInvariant(`target ${targetId} has no stream`);
+  const { state: its } = await store.load(post, state.common.postId, state.common.postRevision);
+  if (its.status !== 'live')
+    throw new BrokenInvariant(`post ${state.common.postId} has no plan at revision ${state.common.postRevision}`);
+  const { segments, overrides } = contentFor(newestBody(its), state.common.platform);
+  const kinds = await Promise.all(segments[0].mediaIds.map(async (id) => kindOf((await store.load(media, id)).state)));
+  const hasVideo = kinds.some((kind) => kind === 'video' || kind === 'gif');
+  return { use: useOf(state.common.platform, overrides, kinds), hasVideo };
+};
 
 /**
  * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and

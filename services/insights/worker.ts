@@ -1,18 +1,23 @@
+import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { together } from '#runtime/process/lifecycle.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
+import { runPages } from '#runtime/work/noted-work.ts';
 import { Rest, WakeSignal } from '#runtime/work/wake-signal.ts';
 import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
+import { closePage } from './closings.ts';
 import type { InsightsDeps } from './deps.ts';
 import { type DueAccount, DueSearch } from './due.ts';
+import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
 import { Jobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
 import { type PollTools, pollAccount } from './poll-account.ts';
-import { completeRefreshes } from './refreshes.ts';
-import type { Cadence } from './schedule.ts';
+import { askPage, completeRefreshes } from './refreshes.ts';
+import { type Cadence, cadence as usual } from './schedule.ts';
 
 /**
  * Polls several accounts at once, each workspace and network within its share. A lease keeps two processes from polling
@@ -131,3 +136,44 @@ export class Worker {
     return backOff(before, unavailableRest);
   }
 }
+
+/** The loops of the insights process: one consumes events, one polls due accounts, two work on pages. */
+
+export interface InsightsProcess {
+  /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
+  readonly done: Promise<void>;
+  readonly consumers: readonly Consumer[];
+}
+
+export const startInsights = (deps: InsightsDeps, signal: AbortSignal): InsightsProcess => {
+  const { log, eventStore, store, codec, pool, logger, config, sourceOf, pollMs = 1_000 } = deps;
+  const cadence: Cadence = { ...usual, youngMs: config.insightsYoungDelaysMs, ...deps.cadence };
+  const failed = new AbortController();
+  const stop = AbortSignal.any([signal, failed.signal]);
+  const [closings, asks] = [new WakeSignal(), new WakeSignal()];
+  const onNoted = (): void => {
+    closings.wake();
+    asks.wake();
+  };
+  const intake = consume({
+    log,
+    store: eventStore,
+    pool,
+    codec,
+    group: insightsGroup,
+    topics: ['posts', 'workspace'],
+    kinds: subscribedKinds,
+    types: subscribedTypes,
+    replay: 'never',
+    apply: (tx, events) => onEvents(tx, events, { store, sourceOf, cadence, onNoted }),
+    signal: stop,
+    logger,
+  });
+  const worker = new Worker(deps, cadence, stop);
+  const shared = { logger, pollMs, signal: stop };
+  const pages = [
+    runPages('closed clients', () => closePage(pool), { ...shared, wakeSignal: closings }),
+    runPages('refreshes', () => askPage(pool, { store, sourceOf, cadence }), { ...shared, wakeSignal: asks }),
+  ];
+  return { done: together([intake.done, worker.run(), ...pages], failed), consumers: [intake] };
+};

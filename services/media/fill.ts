@@ -1,7 +1,7 @@
 import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import { post } from '#domain/post.ts';
-import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
+import { mediaIdsOf, needsOfTarget } from '#domain/post/content.ts';
+import { post } from '#domain/post/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

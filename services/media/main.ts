@@ -1,8 +1,15 @@
 import path from 'node:path';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { Log } from '#contracts/ports/log.ts';
+import type { Transcoder } from '#contracts/ports/transcoder.ts';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
+import { type HealthDeps, watchConsumers } from '#runtime/consuming/lane-health.ts';
+import { download } from '#runtime/egress/download.ts';
+import { type GuardSettings, guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -11,11 +18,31 @@ import { runProcess } from '#runtime/process/lifecycle.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
-import { fetchThroughGuard } from './fetch.ts';
-import { watch } from './health.ts';
-import { startMedia } from './media.ts';
+import type { FetchFile } from './deps.ts';
+import { type MediaProcess, startMedia } from './media.ts';
 import { migrateMedia } from './tables.ts';
 import { usesOf } from './uses.ts';
+
+/** Checks for /readyz of what the worker needs. */
+export const watch = (
+  deps: HealthDeps,
+  { store, log, blobs }: { readonly store: EventStore; readonly log: Log; readonly blobs: BlobStore },
+  transcoder: Transcoder,
+  { consumers }: MediaProcess,
+): void => {
+  const { readiness } = deps;
+  readiness.add('store', async () => store.ping().then(() => null));
+  readiness.add('log', async () => log.ping().then(() => null));
+  readiness.add('media files', async () => blobs.ping().then(() => null));
+  readiness.add('transcoder', () => transcoder.describe());
+  watchConsumers(deps, 'media consumers', () => consumers);
+};
+
+/** Imports go through the egress guard, like every address that a caller names. */
+export const fetchThroughGuard = (config: GuardSettings): FetchFile => {
+  const guard = guardOf(config);
+  return (url, options) => download(guard, url, options);
+};
 
 await runProcess({
   name: 'media',

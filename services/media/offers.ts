@@ -1,12 +1,70 @@
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import { pause } from '#contracts/ports/pause.ts';
-import { media } from '#domain/media.ts';
+import { bytesOf, media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { clearImports, type ImportsDeps } from './imports.ts';
+import type { ImportUrls } from '#services/workflows/import-urls.ts';
+import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import { enqueueMissed } from './remove.ts';
-import { clearReservations, type ReservationsDeps } from './reservations.ts';
+
+/** Hours after which an address that no import names is destroyed: the api crashed before it stored the import. */
+const maxHours = 1;
+
+interface ImportsDeps {
+  readonly store: DomainStore;
+  readonly importUrls: ImportUrls;
+}
+
+/** @returns how many addresses it destroyed */
+export const clearImports = async ({ store, importUrls }: ImportsDeps, signal: AbortSignal): Promise<number> => {
+  let cleared = 0;
+  for (let more = true; more && !signal.aborted; ) {
+    const rows = await importUrls.old(maxHours, batch);
+    const needed: string[] = [];
+    for (const { id, assetId } of rows) if (await isNeeded(store, id, assetId)) needed.push(id);
+    const gone = rows.flatMap(({ id }) => (needed.includes(id) ? [] : [id]));
+    await importUrls.drop(gone);
+    await importUrls.putBack(needed);
+    cleared += gone.length;
+    more = rows.length === batch;
+  }
+  return cleared;
+};
+
+const isNeeded = async (store: DomainStore, id: string, assetId: string): Promise<boolean> => {
+  const { state } = await store.load(media, assetId);
+  if (state.status !== 'transcoding' || state.stored !== null) return false;
+  return state.origin.kind === 'import' && state.origin.source === id;
+};
+
+/** Hours until the reservation of a file on its way is checked again. */
+const laterHours = 1;
+
+interface ReservationsDeps {
+  readonly store: DomainStore;
+  readonly blobs: BlobStore;
+  readonly usage: MediaUsage;
+}
+
+/** @returns how many it has settled */
+export const clearReservations = async (deps: ReservationsDeps, signal: AbortSignal): Promise<number> => {
+  const { store, blobs, usage } = deps;
+  let settled = 0;
+  for (let more = true; more && !signal.aborted; ) {
+    const rows = await usage.overdue(batch);
+    for (const { assetId, customer } of rows) {
+      const { state } = await store.load(media, assetId);
+      const isOnItsWay =
+        state.status === 'transcoding' || (state.status === 'offered' && (await blobs.head(state.offer.key)) !== null);
+      if (isOnItsWay) await usage.keep(assetId, laterHours);
+      else await usage.settle(assetId, customer, bytesOf(state));
+      settled += isOnItsWay ? 0 : 1;
+    }
+    more = rows.length === batch;
+  }
+  return settled;
+};
 
 /**
  * Deletes uploads that no caller registered a day after it found them, and uploads that came again through a URL that
@@ -21,7 +79,7 @@ const dayMs = 86_400_000;
 /** How long an offer without an upload is checked after its first URL expired, milliseconds. */
 const keptMs = 30 * dayMs;
 
-export interface OffersDeps {
+interface OffersDeps {
   readonly pool: Pool;
   readonly store: DomainStore;
   readonly blobs: BlobStore;

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { pause } from '#contracts/ports/pause.ts';
 import { bytesOf, media } from '#domain/media.ts';
-import { type MediaSize, mediaSizes } from '#projections/media.ts';
+import { type MediaSize, mediaSizes } from '#projections/models/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';

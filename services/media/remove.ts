@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { deletedWithoutJob } from '#projections/media.ts';
+import { deletedWithoutJob } from '#projections/models/media.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Tools } from './deps.ts';
 import { enqueue } from './jobs.ts';

@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
-import { isMediaHidden } from '#projections/media.ts';
-import { reachesEnds } from '#projections/positions.ts';
-import { openPostsWith } from '#projections/post-media.ts';
+import { reachesEnds } from '#projections/engine/positions.ts';
+import { isMediaHidden } from '#projections/models/media.ts';
+import { openPostsWith } from '#projections/models/post-bodies.ts';
 
 /** Checks that the worker makes before it removes the files of a deleted asset. */
 export interface Uses {

@@ -10,9 +10,8 @@ import type { Lease } from '#runtime/work/leases.ts';
 import { Slots } from '#runtime/work/slots.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import { cleanUpArchived } from './archived.ts';
 import type { WalkedPage } from './clean-up-pages.ts';
-import { cleanUpDisconnected } from './disconnected.ts';
+import { cleanUpArchived, cleanUpDisconnected } from './disconnected.ts';
 import type { SweptKind } from './rounds.ts';
 
 /**

@@ -5,12 +5,35 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
-import { HourlyPace } from '#runtime/work/hourly-pace.ts';
 import { Slots } from '#runtime/work/slots.ts';
 import type { Platform } from '#schemas/common.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
 import { fairRound } from './fair-round.ts';
 import { type RoundDeps, runRounds } from './rounds.ts';
+
+const hourMs = 3_600_000;
+
+/** Starts that are spread evenly over each hour, so that a budget of calls is never spent in a burst. */
+export class HourlyPace {
+  readonly #gapMs: number;
+  readonly #now: () => number;
+  #nextAt = Number.NEGATIVE_INFINITY;
+
+  /** @param now monotonic, milliseconds */
+  constructor(perHour: number, now: () => number = () => performance.now()) {
+    if (!(perHour > 0)) throw new RangeError('a pace is a number of starts per hour above 0');
+    this.#gapMs = hourMs / perHour;
+    this.#now = now;
+  }
+
+  /** Takes the next place. @returns milliseconds until it begins */
+  take(): number {
+    const now = this.#now();
+    const at = Math.max(now, this.#nextAt);
+    this.#nextAt = at + this.#gapMs;
+    return at - now;
+  }
+}
 
 /**
  * Refreshes network credentials ahead of their end, so that a post which is due does not wait for it. A network that is
@@ -18,9 +41,9 @@ import { type RoundDeps, runRounds } from './rounds.ts';
  * an installation's app is kept however many processes there are.
  */
 
-export type Refreshers = Readonly<Partial<Record<Platform, Refresher>>>;
+type Refreshers = Readonly<Partial<Record<Platform, Refresher>>>;
 
-export interface WatchRules {
+interface WatchRules {
   /** How long before its end a credential is refreshed. Less than half of what the network gives it. */
   readonly windowMs: number;
   /** Refreshes per hour that the app may ask for; they are spread over the hour. */

@@ -5,7 +5,7 @@ import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, LossCheck, NetworkListener } from '#contracts/ports/network-listener.ts';
 import { pause } from '#contracts/ports/pause.ts';
 import { account } from '#domain/account.ts';
-import { heardPlaces, liveAccounts, liveIds } from '#projections/live-accounts.ts';
+import { heardPlaces, liveAccounts, liveIds } from '#projections/queries/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { type Cause, causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { countPostsBehind } from '#projections/posts-behind.ts';
+import { countPostsBehind } from '#projections/queries/post-queries.ts';
 import { Counter, Gauge, type Registry, scraped } from '#runtime/process/metrics.ts';
 import type { CredentialWatchDeps } from './credentials.ts';
 import type { ListeningDeps } from './listening.ts';

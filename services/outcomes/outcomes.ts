@@ -3,7 +3,7 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
-import type { EventCodec } from '#runtime/eventing/codec.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
@@ -11,8 +11,10 @@ import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { WakeSignal } from '#runtime/work/wake-signal.ts';
+import type { ApprovalEvent } from '#schemas/approval.ts';
+import type { PostEvent } from '#schemas/post.ts';
+import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { outcomeTypes, recordOutcomes } from '#services/workflows/posts/outcomes.ts';
-import { approvalTypes, tendAll } from './approvals.ts';
 import { noteCleanUps, runCleanUps } from './clean-ups.ts';
 import { type CredentialWatchDeps, watchCredentials } from './credentials.ts';
 import { type ListeningDeps, runListening } from './listening.ts';
@@ -23,6 +25,33 @@ import { Resting } from './resting.ts';
 import { runRestores } from './restores.ts';
 import { type RevocationDeps, runRevocations } from './revocations.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
+
+/**
+ * Finishes what a process began and did not end: a post that was submitted and has no request yet, a decision that its
+ * post does not know, a request whose post was changed or canceled.
+ */
+
+/** Types of events after which the requests of a post may lag. */
+const approvalTypes: readonly (PostEvent | ApprovalEvent)['type'][] = [
+  'PostSubmittedForApproval',
+  'PostTargetsChanged',
+  'PostCanceled',
+  'ApprovalApproved',
+  'ApprovalRejected',
+  'ApprovalChangesRequested',
+];
+
+/** Posts that are tended concurrently. */
+const width = 16;
+
+const tendAll = async (store: DomainStore, events: readonly DecodedEvent[]): Promise<void> => {
+  const named = events.filter(({ type }) => (approvalTypes as readonly string[]).includes(type));
+  // The partition key of a post and of its requests is the id of the post.
+  const ids = [...new Set(named.map(({ metadata }) => metadata.partitionKey))];
+  for (let at = 0; at < ids.length; at += width) {
+    await Promise.all(ids.slice(at, at + width).map((id) => tendApprovals(store, id)));
+  }
+};
 
 /**
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions

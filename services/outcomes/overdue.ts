@@ -1,11 +1,11 @@
-import { deferredLimitMs, overdueAfterMs } from '#domain/target.ts';
+import { deferredLimitMs, overdueAfterMs } from '#domain/post-target/target.ts';
 import {
   beforeAllTargets,
   deferredSql,
   type UnfinishedTarget,
   unfinishedSql,
   unfinishedTargets,
-} from '#projections/overdue-targets.ts';
+} from '#projections/models/overdue-targets.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { recordOnTarget } from './record-on-target.ts';

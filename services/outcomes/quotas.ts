@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
-import { type PostingRules, postingRulesOf, workspacesWithQuota } from '#projections/posting-rules.ts';
-import { countedTargets } from '#projections/quota-targets.ts';
+import { type PostingRules, postingRulesOf, workspacesWithQuota } from '#projections/queries/posting-rules.ts';
+import { countedTargets } from '#projections/queries/quota-targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';

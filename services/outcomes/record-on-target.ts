@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { birthOf } from '#domain/decider.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
-import { isWorkedOn } from '#projections/overdue-targets.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import { isWorkedOn } from '#projections/models/overdue-targets.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { contentFor } from '#domain/content.ts';
 import { Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
+import { contentFor } from '#domain/post/content.ts';
 import {
   isApprovedFor,
   isReleasedFor,
@@ -11,14 +11,14 @@ import {
   type PostState,
   post,
   statusOf,
-} from '#domain/post.ts';
+} from '#domain/post/post.ts';
 import {
   isOut,
   maxRecycleFailures,
   type Recycle,
   type RecycleRun,
   type RecycleSettings,
-} from '#domain/post-recycle.ts';
+} from '#domain/post/post-recycle.ts';
 import {
   afterRun,
   afterTooEarly,
@@ -26,10 +26,10 @@ import {
   runToPrepare,
   scheduleOfTimes,
   wishedTimes,
-} from '#domain/recycle-times.ts';
-import { cadenceSource } from '#projections/cadence-slots.ts';
-import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/post-recycles.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
+} from '#domain/post/recycle-times.ts';
+import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/models/post-recycles.ts';
+import { cadenceSource } from '#projections/queries/cadence-slots.ts';
+import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

@@ -1,4 +1,4 @@
-import { type PageAfter, targetsWithWorkBefore } from '#projections/restored-targets.ts';
+import { type PageAfter, targetsWithWorkBefore } from '#projections/queries/restored-targets.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { completeRestore, newestRestore } from '#runtime/work/restores.ts';

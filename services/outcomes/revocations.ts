@@ -1,6 +1,6 @@
 import type { CredentialStore, Revoker } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
-import { type KeptCredential, unusedCredentials } from '#projections/disconnected-accounts.ts';
+import { type KeptCredential, unusedCredentials } from '#projections/queries/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { Slots } from '#runtime/work/slots.ts';

@@ -1,18 +1,53 @@
 import type { Pool } from 'pg';
-import { post } from '#domain/post.ts';
-import { untendedPosts, walksOfWaiting } from '#projections/approvals.ts';
-import { archivedWithOpen } from '#projections/archived-clients.ts';
-import { disconnectedWithOpen } from '#projections/disconnected-accounts.ts';
-import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/posts-behind.ts';
+import { campaign } from '#domain/campaign.ts';
+import { post } from '#domain/post/post.ts';
+import { untendedPosts, walksOfWaiting } from '#projections/models/approvals.ts';
+import { shiftRules } from '#projections/queries/cadence-slots.ts';
+import { beforeAllCampaigns, type ShiftingCampaign, shiftingBefore } from '#projections/queries/campaign-targets.ts';
+import { archivedWithOpen, disconnectedWithOpen } from '#projections/queries/disconnected-accounts.ts';
+import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/queries/post-queries.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import { carryOutShift } from '#services/workflows/campaigns/shift.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { noteFoundCleanUps } from './clean-ups.ts';
 import { type QuotaProgress, sweepQuotas } from './quotas.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
-import { finishShifts } from './shifts.ts';
+
+/** Shifts of campaigns whose api crashed before it had moved every target. */
+
+/** A shift that is younger is left to the api that decided it, milliseconds. */
+const restMs = 10_000;
+
+const finish = async (store: DomainStore, pool: Pool, id: string): Promise<void> => {
+  const { state, events } = await store.load(campaign, id);
+  if (state.status === 'none') return;
+  for (const { eventId } of state.shifts) {
+    const decided = events.find((event) => event.id === eventId);
+    if (decided === undefined) continue;
+    const rules = await shiftRules(pool, decided.metadata.workspaceId);
+    await carryOutShift({ store, pool }, id, { decided, events }, rules);
+  }
+};
+
+/** @param alone runs one campaign, so that its failure delays no other */
+const finishShifts = async (
+  { store, pool, now = Date.now }: { readonly store: DomainStore; readonly pool: Pool; readonly now?: () => number },
+  alone: (id: string, work: () => Promise<void>) => Promise<void>,
+  signal: AbortSignal,
+): Promise<void> => {
+  const before = new Date(now() - restMs);
+  for (let after: ShiftingCampaign | undefined = beforeAllCampaigns; after !== undefined; ) {
+    const campaigns: readonly ShiftingCampaign[] = await shiftingBefore(pool, before, after);
+    for (const { id } of campaigns) {
+      if (signal.aborted) return;
+      await alone(id, () => finish(store, pool, id));
+    }
+    after = campaigns.at(-1);
+  }
+};
 
 /**
  * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,

@@ -1,6 +1,11 @@
 import type { Pool } from 'pg';
 import { Batches } from '#contracts/ports/batches.ts';
-import { type AccountSlots, type AccountSlotsAsked, type SlotEntry, takenSlotsOf } from '#projections/cadence-slots.ts';
+import {
+  type AccountSlots,
+  type AccountSlotsAsked,
+  type SlotEntry,
+  takenSlotsOf,
+} from '#projections/queries/cadence-slots.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 

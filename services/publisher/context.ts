@@ -1,5 +1,5 @@
 import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedTarget } from './leased-target.ts';

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
 import type { Histogram, Registry } from 'prom-client';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
+import { pause } from '#contracts/ports/pause.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import type { AbsencePolicy } from '#domain/target.ts';
+import type { AbsencePolicy } from '#domain/post-target/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
@@ -80,7 +81,7 @@ export interface PublisherDeps {
 }
 
 /** What the networks have shown since this start of targets that were never tried here. */
-export interface LookedBack {
+interface LookedBack {
   asked: number;
   /** Questions without an answer. */
   open: number;
@@ -109,4 +110,64 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
     externalIds: readonly string[],
   ) => Promise<ReadonlySet<string>>;
   readonly cadence: PublishingCadence;
+}
+
+interface AdapterTimes {
+  readonly boundaryDeadlineMs: number;
+  readonly settleWindowMs: number;
+}
+
+/** The configured times; a time that is not configured is the adapter's own. */
+export const adapterTimes = (
+  adapter: PlatformAdapter,
+  platform: Platform,
+  config: { readonly boundaryDeadlineMs: number | null; readonly settleWindowMs: number | null },
+): AdapterTimes => ({
+  boundaryDeadlineMs: config.boundaryDeadlineMs ?? adapter.boundaryDeadlineMs,
+  settleWindowMs: config.settleWindowMs ?? adapter.settleWindowMs(platform),
+});
+
+/** Milliseconds after which a wait reads the clock again, because the database's clock may have been measured anew. */
+const lookMs = 250;
+
+/** Resolves when the clock `now` has reached the instant (never before), or when the signal aborts. */
+export const until = async (instant: number, now: () => number, signal: AbortSignal): Promise<void> => {
+  for (let left = instant - now(); left > 0 && !signal.aborted; left = instant - now()) {
+    await pause(Math.min(Math.max(1, left), lookMs), signal);
+  }
+};
+
+/** An instant by which something must end, on the monotonic clock. */
+export class Deadline {
+  readonly #at: number;
+  readonly #controller = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly signal: AbortSignal;
+
+  constructor(ms: number) {
+    this.#at = performance.now() + ms;
+    this.#timer = setTimeout(() => this.#abort(), ms);
+    const { signal } = this.#controller;
+    // A process that resumes after a stop reads `aborted` before its timers run, so the getter checks the clock.
+    Object.defineProperty(signal, 'aborted', {
+      get: () => {
+        if (this.leftMs() <= 0) this.#abort();
+        return Reflect.get(AbortSignal.prototype, 'aborted', signal);
+      },
+    });
+    this.signal = signal;
+  }
+
+  leftMs(): number {
+    return this.#at - performance.now();
+  }
+
+  clear(): void {
+    clearTimeout(this.#timer);
+  }
+
+  #abort(): void {
+    clearTimeout(this.#timer);
+    this.#controller.abort(new Error('the deadline has passed'));
+  }
 }

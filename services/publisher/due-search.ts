@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
-import { afterAllIds, type WalkedTarget, type WalkStep, walkDueTargets } from '#projections/due-targets.ts';
+import { afterAllIds, type WalkedTarget, type WalkStep, walkDueTargets } from '#projections/queries/due-targets.ts';
 import { platforms } from '#schemas/common.ts';
-import type { DueRow } from './due-row.ts';
 import { limitsOf, roomOn, type SearchScope, takenOn } from './search.ts';
+import type { DueRow } from './shares.ts';
 
 /** Rows of one platform that a search reads, longest due first, beside the rows that this process works on. */
 const frontRows = 1_000;

@@ -1,7 +1,7 @@
 import type { AccountState } from '#domain/account.ts';
 import { publishCheck } from '#domain/platforms/index.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { disconnected, reauthRequired, threadInterrupted } from '#domain/publish-failures.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { TargetFiles } from './media-readiness.ts';
 import type { Conditions, Content } from './related-streams.ts';

@@ -1,5 +1,6 @@
 import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
-import { firstCommentOf } from '#domain/content.ts';
+import { firstCommentOf } from '#domain/post/content.ts';
+import type { FirstComment, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import {
   firstCommentInterrupted,
   interrupted,
@@ -7,25 +8,23 @@ import {
   outcomeUnknown,
   publishingHeld,
 } from '#domain/publish-failures.ts';
-import type { FirstComment, TargetCommand, TargetIn } from '#domain/target.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { within } from '#runtime/process/within.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
-import { adapterTimes } from './adapter-times.ts';
 import { graceMs } from './call.ts';
-import { cleanFailure } from './clean.ts';
 import { adapterOf, type WorkContext } from './context.ts';
+import { adapterTimes, Deadline } from './deps.ts';
 import { accountFault } from './faults.ts';
+import { cleanFailure } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import { reportLapse } from './outcome.ts';
 import type { Conditions, Content } from './related-streams.ts';
 import { accountOf } from './request.ts';
 import { minLeft } from './steps.ts';
-import { Deadline } from './time.ts';
 
 /** The worker's step that comments on a published target. */
 

@@ -1,7 +1,7 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { pause } from '#contracts/ports/pause.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { LogWriter } from '#contracts/ports/log.ts';
-import type { TargetIn } from '#domain/target.ts';
+import type { TargetIn } from '#domain/post-target/target.ts';
 import { findOlderCopy } from '#runtime/consuming/older-copy.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { newestRestore, restored } from '#runtime/work/restores.ts';

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';

@@ -1,8 +1,7 @@
-import { contentFor } from '#domain/content.ts';
 import { type Asset, type MadeFile, type MediaState, needKey } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import { type AltTexts, type GateMedia, posterFits, sentAltText, takesCover, useOf } from '#domain/platforms/index.ts';
-import { needsOfTarget } from '#domain/post-media.ts';
+import { contentFor, needsOfTarget } from '#domain/post/content.ts';
 import { mediaMissing, renditionMissing } from '#domain/publish-failures.ts';
 import { asFacts, type Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';

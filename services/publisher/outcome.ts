@@ -1,16 +1,32 @@
+import { firstCommentOf } from '#domain/post/content.ts';
+import type {
+  FirstComment,
+  RetryPolicy,
+  ScheduledTarget,
+  TargetCommand,
+  TargetIn,
+} from '#domain/post-target/target.ts';
 import { outcomeUnreadable } from '#domain/publish-failures.ts';
-import type { RetryPolicy, ScheduledTarget, TargetCommand, TargetIn } from '#domain/target.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
 import type { CallOutcome } from './call.ts';
-import { cleanFailure, cleanPresent, isId } from './clean.ts';
-import { commentDueAt } from './comment-due.ts';
 import type { WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
+import { cleanFailure, cleanPresent, isId } from './files.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import type { Content } from './related-streams.ts';
+
+/** When the first comment of a target that is published now is due; null: none is wanted. */
+export const commentDueAt = ({ common }: ScheduledTarget, { overrides }: Content, now: string): string | null =>
+  firstCommentOf(common.platform, overrides) === null ? null : now;
+
+/** Milliseconds since the epoch at which the comment needs a worker: the due try, or the end of a call's time. */
+export const commentInstant = (comment: FirstComment | null): number | null => {
+  if (comment === null) return null;
+  return Date.parse(comment.status === 'due' ? comment.dueAt : comment.deadline);
+};
 
 /** Fails an attempt before its call. */
 export const failBeforeCall = async (

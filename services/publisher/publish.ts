@@ -1,10 +1,10 @@
 import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
+import { attemptAt, type TargetIn } from '#domain/post-target/target.ts';
 import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
-import { attemptAt, type TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { adapterTimes } from './adapter-times.ts';
 import { type CallOutcome, callAdapter } from './call.ts';
 import { adapterOf, mediaReadiness, type OwnAttempt, schedulerOf, type WorkContext } from './context.ts';
+import { adapterTimes } from './deps.ts';
 import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';

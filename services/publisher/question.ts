@@ -1,5 +1,5 @@
 import type { PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { within } from '#runtime/process/within.ts';
 import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';

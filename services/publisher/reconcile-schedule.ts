@@ -1,5 +1,5 @@
 import { undoClosesMs } from '#domain/native-window.ts';
-import type { AbsencePolicy, TargetCheckpoint } from '#domain/target.ts';
+import type { AbsencePolicy, TargetCheckpoint } from '#domain/post-target/target.ts';
 
 /** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` counts. */
 

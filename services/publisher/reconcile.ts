@@ -1,20 +1,19 @@
 import type { Json, PlatformAdapter, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
 import { type ClientState, retriesWhenAbsent } from '#domain/client.ts';
-import { nativePostGone, outcomeUnknown } from '#domain/publish-failures.ts';
 import {
   mayAssumeAbsence,
   nextLookAt,
   type TargetCheckpoint,
   type TargetCommand,
   type TargetIn,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
+import { nativePostGone, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { adapterTimes } from './adapter-times.ts';
 import type { CallOutcome } from './call.ts';
-import { cleanFailure, cleanPresent, isId } from './clean.ts';
-import { commentDueAt } from './comment-due.ts';
 import { schedulerOf, type WorkContext } from './context.ts';
-import { recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
+import { adapterTimes } from './deps.ts';
+import { cleanFailure, cleanPresent, isId } from './files.ts';
+import { commentDueAt, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { findLost } from './restored.ts';

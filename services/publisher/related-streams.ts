@@ -1,10 +1,10 @@
 import { type AccountState, account } from '#domain/account.ts';
 import { type ClientState, client } from '#domain/client.ts';
-import { contentFor, type PlatformContent } from '#domain/content.ts';
 import { birthOf } from '#domain/decider.ts';
 import { type MediaState, media } from '#domain/media.ts';
-import { newestBody, post } from '#domain/post.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import { contentFor, type PlatformContent } from '#domain/post/content.ts';
+import { newestBody, post } from '#domain/post/post.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { WorkspaceCache } from '#runtime/eventing/workspace-cache.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';

@@ -1,7 +1,7 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AccountState } from '#domain/account.ts';
 import { effectiveOverrides, replyOverrides, takesCoverFrame } from '#domain/platforms/index.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
 import type { Content } from './related-streams.ts';

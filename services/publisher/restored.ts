@@ -6,11 +6,11 @@ import {
   type ScheduledTarget,
   type TargetIn,
   wasDueBefore,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { cleanPresent, isId } from './clean.ts';
-import { commentDueAt } from './comment-due.ts';
 import { adapterOf, type WorkContext } from './context.ts';
+import { cleanPresent, isId } from './files.ts';
+import { commentDueAt } from './outcome.ts';
 import { questionOf } from './question.ts';
 
 /**

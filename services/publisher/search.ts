@@ -1,4 +1,4 @@
-import { type SearchLimits, spareRows } from '#projections/due-targets.ts';
+import { type SearchLimits, spareRows } from '#projections/queries/due-targets.ts';
 import type { Shares } from './shares.ts';
 import type { StaleRows } from './stale-rows.ts';
 

@@ -117,3 +117,9 @@ export const takeFairly = <T extends Taker>(shares: Shares, wanting: readonly T[
   if (new Set(left.map(({ workspaceId }) => workspaceId)).size === 1) take(left, false);
   return taken;
 };
+
+/** A target with work to do, as the read model shows it. Its stream decides; the row only says where to look. */
+export interface DueRow extends Taker {
+  readonly id: string;
+  readonly revision: number;
+}

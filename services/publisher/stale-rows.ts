@@ -1,5 +1,4 @@
-import type { DueRow } from './due-row.ts';
-import type { Taker } from './shares.ts';
+import type { DueRow, Taker } from './shares.ts';
 
 /** Milliseconds for which this process remembers a stale row; the read model has caught up by then. */
 const rememberMs = 30_000;

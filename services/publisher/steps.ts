@@ -3,8 +3,8 @@ import { wellFormedJson, wellFormedText } from '#runtime/eventing/well-formed.ts
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Segment } from '#schemas/target.ts';
+import { Deadline } from './deps.ts';
 import { ClaimLost, type LeasedTarget } from './leased-target.ts';
-import { Deadline } from './time.ts';
 
 /** Milliseconds that must be left of the call's deadline when the call begins. */
 export const minLeft = (deadlineMs: number): number => Math.min(1_000, deadlineMs / 4);

@@ -1,5 +1,5 @@
+import type { ScheduledTarget, TargetIn } from '#domain/post-target/target.ts';
 import { interrupted } from '#domain/publish-failures.ts';
-import type { ScheduledTarget, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { WorkContext } from './context.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';

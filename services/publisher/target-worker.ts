@@ -1,16 +1,14 @@
-import { attemptAt, type TargetState, target } from '#domain/target.ts';
+import { attemptAt, type TargetState, target } from '#domain/post-target/target.ts';
 import { loadHttpClient } from '#runtime/egress/connection.ts';
 import type { Lease } from '#runtime/work/leases.ts';
-import { commentInstant } from './comment-due.ts';
-import type { Tools } from './deps.ts';
-import type { DueRow } from './due-row.ts';
+import { type Tools, until } from './deps.ts';
 import { FairQueue } from './fair-queue.ts';
 import { LeasedTarget } from './leased-target.ts';
+import { commentInstant } from './outcome.ts';
 import { type Conditions, RelatedStreams, TargetConditions } from './related-streams.ts';
-import type { Taker } from './shares.ts';
+import type { DueRow, Taker } from './shares.ts';
 import { SlotQueue } from './slot-queue.ts';
 import type { StaleRows } from './stale-rows.ts';
-import { until } from './time.ts';
 import { type RestMs, Work } from './work.ts';
 
 /** Streams read at once to prepare targets. The remaining connections serve targets that are due. */

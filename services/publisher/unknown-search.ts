@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import { findUnknownTargets, type WalkCursor } from '#projections/due-targets.ts';
-import type { DueRow } from './due-row.ts';
+import { findUnknownTargets, type WalkCursor } from '#projections/queries/due-targets.ts';
 import { limitsOf, type SearchScope } from './search.ts';
+import type { DueRow } from './shares.ts';
 
 /**
  * Finds targets with an unknown outcome whose next question is due. The worker that asked last left that instant in the

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { revisionsOfMedia } from '#projections/media.ts';
+import { revisionsOfMedia } from '#projections/models/media.ts';
 import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { endRest } from '#runtime/work/leases.ts';
 

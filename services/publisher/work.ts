@@ -1,11 +1,11 @@
-import { attemptAt } from '#domain/target.ts';
+import { attemptAt } from '#domain/post-target/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { claim } from './claim.ts';
-import { commentInstant } from './comment-due.ts';
 import { type Attempt, isHeld, type WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
 import { lookBack } from './look-back.ts';
 import { followHandedOver } from './native.ts';
+import { commentInstant } from './outcome.ts';
 import { publish } from './publish.ts';
 import { settleUnknown } from './reconcile.ts';
 import { lapseRestoredComment, settleRestored } from './restored.ts';

@@ -7,7 +7,7 @@
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
 import { pause } from '#contracts/ports/pause.ts';
-import { restAfter } from '#runtime/consuming/rests.ts';
+import { restAfter } from '#runtime/consuming/lane.ts';
 import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';

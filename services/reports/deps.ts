@@ -5,7 +5,8 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { AnalyticsReader } from '#projections/analytics/rollup.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
-import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
+import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
@@ -33,3 +34,10 @@ export interface ReportDeps {
   /** Wait after the first fault, doubled after each further one, milliseconds. Default 5,000. */
   readonly backOffMs?: number;
 }
+
+/** The context of a command on a report: its cause is the newest event that this process saw of the report. */
+export const reportContext = (
+  { events }: Pick<Loaded<unknown>, 'events'>,
+  { reportId, workspaceId }: { readonly reportId: string; readonly workspaceId: string },
+  now: () => number,
+): CommandContext => serviceContext('reports', causedByNewest(events, workspaceId, reportId), now());

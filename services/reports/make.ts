@@ -6,23 +6,28 @@ import {
   type ReportRun,
   type ReportState,
   report,
+  reportFailures,
 } from '#domain/report.ts';
-import { reportFailures } from '#domain/report-failures.ts';
 import { firstUncounted } from '#projections/analytics/dirty.ts';
 import { liveVersion } from '#projections/analytics/live.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
-import { endOf } from './clients.ts';
+import type { ReportFormat } from '#schemas/report.ts';
 import { restOf } from './completeness.ts';
 import type { Contents } from './contents.ts';
-import { reportContext } from './context.ts';
-import type { ReportDeps } from './deps.ts';
+import { type ReportDeps, reportContext } from './deps.ts';
 import { exportsOf } from './exports/index.ts';
 import type { Begun, Job, Jobs } from './jobs.ts';
-import { blobKey } from './names.ts';
-import { readContents } from './read.ts';
+import { endOf, readContents } from './read.ts';
+
+/**
+ * Keys of a run's blobs. Each ends in a hash of its content, so a stale worker that still writes never changes a file
+ * that a stream names already.
+ */
+export const blobKey = (workspaceId: string, runId: string, format: ReportFormat, sha256: string): string =>
+  `${workspaceId}/reports/${runId}/report-${sha256.slice(0, 16)}.${format}`;
 
 /**
  * Makes a run once the figures of its days are final, or once its longest wait is over. The worker reads the figures
@@ -34,7 +39,7 @@ import { readContents } from './read.ts';
 /** Times that a run is begun before it fails. */
 export const maxTries = 5;
 
-export interface Work {
+interface Work {
   readonly job: Job;
   readonly begun: Begun;
   readonly lease: Lease;

@@ -2,7 +2,7 @@ import { account } from '#domain/account.ts';
 import { client } from '#domain/client.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { Filters } from '#projections/analytics/rollup.ts';
-import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 import { settledSeries, type Unsettled } from './completeness.ts';
 import { type Contents, maxTopPosts, type RunOf } from './contents.ts';
@@ -78,4 +78,20 @@ const figuresOf = async (
     ? analytics.client(workspaceId, clientId ?? '', window, narrowed)
     : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) }));
   return { asOf, totals, byPlatform, series };
+};
+
+/**
+ * Whether the client that a report is about was archived or erased; null: neither. Also null for a client of another
+ * workspace, for whom a report finds neither names nor figures.
+ */
+export const endOf = async (
+  store: DomainStore,
+  workspaceId: string,
+  clientId: string | null,
+): Promise<'archived' | 'erased' | null> => {
+  if (clientId === null) return null;
+  const { state, events } = await store.load(client, clientId);
+  if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
+  if (state.erased) return 'erased';
+  return state.status === 'archived' ? 'archived' : null;
 };

@@ -6,9 +6,8 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
-import { endOf } from './clients.ts';
-import { reportContext } from './context.ts';
-import type { ReportDeps } from './deps.ts';
+import { type ReportDeps, reportContext } from './deps.ts';
+import { endOf } from './read.ts';
 
 /**
  * Reports that run by schedule. The id of a run follows from the report and its instant: a process that repeats a

@@ -1,4 +1,5 @@
 import { lookup } from 'node:dns/promises';
+import { statfs } from 'node:fs/promises';
 import type { Config } from '#runtime/process/config.ts';
 import type { Door } from '#services/api/server.ts';
 
@@ -29,4 +30,19 @@ export const addressesOf = async (
     consoleUrl: consoleUrl ?? (await hostOf('console.localhost')),
     mcpUrl: mcpUrl ?? `${origin}/mcp`,
   };
+};
+
+/**
+ * Postgres's write-ahead log grows by files of this size, and Postgres ends when there is no room for the next. Bytes.
+ */
+const minFreeBytes = 16 * 1024 ** 2;
+
+/** A check of /readyz. @throws when so little is left that writes fail, or are about to */
+export const diskRoom = async (folder: string): Promise<null> => {
+  const { bavail, bsize } = await statfs(folder);
+  const left = bavail * bsize;
+  if (left >= minFreeBytes) return null;
+  throw new Error(
+    `The disk under ${folder} is full, ${Math.floor(left / 1024 ** 2)} MiB are left: delete files or enlarge it.`,
+  );
 };

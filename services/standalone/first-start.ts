@@ -2,20 +2,47 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { lagOf, PositionWatch } from '#projections/positions.ts';
-import { firstWorkspace } from '#projections/workspaces.ts';
-import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
+import { workspace } from '#domain/workspace.ts';
+import { lagOf, PositionWatch } from '#projections/engine/positions.ts';
+import { firstWorkspace } from '#projections/models/workspaces.ts';
+import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
 import { offeredScopes } from '#schemas/apikey.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
+import { mintPersonLink } from '#services/auth/people/person-links.ts';
+import { createTeamInvite } from '#services/auth/people/team-invites.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator, tourName } from '#services/workflows/provision.ts';
-import { ownersLink } from './sign-in-link.ts';
+
+/** The link by which the Owner of a new installation comes into the console. */
+
+const dayMs = 86_400_000;
+
+/**
+ * The path of a link that works once, for a day: to choose an address and a password, or, once the Owner has done that,
+ * to sign in.
+ */
+const ownersLink = async (
+  deps: PeopleDeps,
+  owner: { readonly workspaceId: string; readonly memberId: string },
+  context: CommandContext,
+): Promise<string> => {
+  const { state } = await deps.store.load(workspace, owner.workspaceId);
+  const member = state.status === 'none' ? undefined : state.members[owner.memberId];
+  if (member?.personId !== undefined) {
+    const { token } = await mintPersonLink(deps, member.personId, 'sign_in');
+    return `/enter/${token}`;
+  }
+  const expiresAt = new Date(deps.clock() + dayMs).toISOString();
+  const wanted = { memberId: owner.memberId, email: null, name: null, role: 'owner', expiresAt } as const;
+  const { token } = await createTeamInvite(deps, wanted, context, new Map());
+  return `/join/${token}`;
+};
 
 /** Creates on the first start: a workspace with an Owner, a test key and a live key. */
 
-export interface FirstStart {
+interface FirstStart {
   readonly made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null;
   /** Path of a link by which the Owner signs in, once. */
   ownersLink(): Promise<string>;
@@ -27,7 +54,7 @@ export interface FirstStart {
  * Where one tour takes place: a new workspace, so that no earlier tour stands in its way, its allowances are its own, and
  * no other workspace's sandbox clock moves.
  */
-export interface TourPlace {
+interface TourPlace {
   /** Of the sandbox twin. */
   readonly twinId: string;
   readonly timezone: string;

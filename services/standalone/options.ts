@@ -1,5 +1,6 @@
+import { BlockList, isIP } from 'node:net';
 import { parseArgs } from 'node:util';
-import { configHelp } from '#runtime/process/config.ts';
+import { type Config, configHelp } from '#runtime/process/config.ts';
 
 /** The options of the command line of standalone. */
 
@@ -58,4 +59,15 @@ export const readOptions = (args: readonly string[]): Options => {
     if (error instanceof UsageError) throw error;
     throw new UsageError(error instanceof Error ? error.message : String(error));
   }
+};
+
+const loopback = new BlockList();
+loopback.addSubnet('127.0.0.0', 8, 'ipv4');
+loopback.addAddress('::1', 'ipv6');
+
+/** On loopback the person who tries this out uploads their own videos; at any other address strangers do. */
+export const outdatedFfmpegAt = (host: string): Config['outdatedFfmpeg'] => {
+  const family = isIP(host);
+  const local = family === 0 ? host === 'localhost' : loopback.check(host, family === 6 ? 'ipv6' : 'ipv4');
+  return local ? 'take' : 'refuse';
 };

@@ -1,5 +1,5 @@
 import { wantedModeOf } from '#domain/native-window.ts';
-import { type Intent, type LivePost, type PostState, post } from '#domain/post.ts';
+import { type Intent, type LivePost, type PostState, post } from '#domain/post/post.ts';
 import {
   openStatuses,
   revisableStatuses,
@@ -10,7 +10,7 @@ import {
   type TargetState,
   TooLate,
   target,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

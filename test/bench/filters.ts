@@ -6,9 +6,9 @@
  */
 import type { Knex } from 'knex';
 import { openPool } from '#infra/postgres/pool.ts';
-import { listPosts } from '#projections/post-queries.ts';
-import { migrate } from '#projections/tables.ts';
-import { listTargets } from '#projections/target-queries.ts';
+import { migrate } from '#projections/engine/tables.ts';
+import { listPosts } from '#projections/queries/post-queries.ts';
+import { listTargets } from '#projections/queries/target-queries.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { openReadPool } from '#services/api/read-pool.ts';
 import { fillLists, postValues, singlesAndPairs, targetValues, workspaceId } from '#test/support/filtered-lists.ts';

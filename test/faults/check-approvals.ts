@@ -1,6 +1,6 @@
 import { approval } from '#domain/approval.ts';
-import { isBeyondApproval, post } from '#domain/post.ts';
-import { target } from '#domain/target.ts';
+import { isBeyondApproval, post } from '#domain/post/post.ts';
+import { target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';

@@ -1,6 +1,6 @@
-import { contentFor, firstCommentOf } from '#domain/content.ts';
-import { post } from '#domain/post.ts';
-import { type ScheduledTarget, target } from '#domain/target.ts';
+import { contentFor, firstCommentOf } from '#domain/post/content.ts';
+import { post } from '#domain/post/post.ts';
+import { type ScheduledTarget, target } from '#domain/post-target/target.ts';
 import type { CommentRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';

@@ -1,7 +1,7 @@
-import { contentFor, firstCommentOf } from '#domain/content.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { post } from '#domain/post.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import { contentFor, firstCommentOf } from '#domain/post/content.ts';
+import { post } from '#domain/post/post.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import type { LiveAccount, LivePost } from './live-networks.ts';

@@ -1,4 +1,4 @@
-import { contentFor } from '#domain/content.ts';
+import { contentFor } from '#domain/post/content.ts';
 import type { LedgerRow } from '#infra/platforms/sandbox/index.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { PostBody } from '#schemas/post.ts';

@@ -1,7 +1,7 @@
-import { contentFor } from '#domain/content.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { post, statusOf } from '#domain/post.ts';
-import { attemptAt, isOpen, type TargetState, target } from '#domain/target.ts';
+import { contentFor } from '#domain/post/content.ts';
+import { post, statusOf } from '#domain/post/post.ts';
+import { attemptAt, isOpen, type TargetState, target } from '#domain/post-target/target.ts';
 import type { LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';

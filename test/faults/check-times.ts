@@ -1,4 +1,4 @@
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';

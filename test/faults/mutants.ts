@@ -20,7 +20,7 @@ export const mutants = {
   },
   'takeover without append': { file: 'services/publisher/take-over.ts', main: 'services/publisher/main.ts', to: '' },
   'recount without lock': {
-    file: 'projections/apply.ts',
+    file: 'projections/engine/apply.ts',
     main: 'test/faults/two-projectors.ts',
     to: 'const placeholders: Written[] = [];',
   },

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { FindOutcome, FindRequest } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { accountIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { recycleLeadMs } from '#domain/post-recycle.ts';
+import { recycleLeadMs } from '#domain/post/post-recycle.ts';
 import { cadenceReached } from '#domain/publish-failures.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';

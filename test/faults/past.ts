@@ -1,6 +1,6 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { targetIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { workspace } from '#domain/workspace.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

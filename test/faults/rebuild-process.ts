@@ -1,7 +1,7 @@
 /** Rebuilds the posts' read models beside all other work, then ends. */
 import { setTimeout as delay } from 'node:timers/promises';
 import { openAdapters } from '#infra/adapters.ts';
-import { rebuild } from '#projections/rebuild.ts';
+import { rebuild } from '#projections/engine/rebuild.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';

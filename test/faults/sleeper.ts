@@ -1,4 +1,4 @@
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { patience } from '#test/support/patience.ts';
 import { until } from '#test/support/until.ts';

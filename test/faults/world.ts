@@ -8,7 +8,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { noteOf } from '#infra/clickhouse/embedded.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';

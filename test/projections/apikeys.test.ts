@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { apiKeys } from '#projections/apikeys.ts';
+import { apiKeys } from '#projections/models/apikeys.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

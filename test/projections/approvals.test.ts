@@ -1,5 +1,5 @@
 import { deepEqual } from 'node:assert/strict';
-import { approvals } from '#projections/approvals.ts';
+import { approvals } from '#projections/models/approvals.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

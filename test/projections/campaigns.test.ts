@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { campaigns } from '#projections/campaigns.ts';
+import { campaigns } from '#projections/models/campaigns.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { campaignFields } from '#test/support/samples.ts';

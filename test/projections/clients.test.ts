@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { clients } from '#projections/clients.ts';
+import { clients } from '#projections/models/clients.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { clientFields } from '#test/support/samples.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { findGrants, grants, grantsOfMember, listGrants, openGrants } from '#projections/grants.ts';
+import { findGrants, grants, grantsOfMember, listGrants, openGrants } from '#projections/models/grants.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

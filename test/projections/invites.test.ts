@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { invites } from '#projections/invites.ts';
+import { invites } from '#projections/models/invites.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { media } from '#projections/media.ts';
+import { media } from '#projections/models/media.ts';
 import { fittingProbe } from '#test/support/assets.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';

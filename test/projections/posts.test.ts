@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { posts } from '#projections/posts.ts';
+import { posts } from '#projections/models/posts.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { failure, postBody } from '#test/support/samples.ts';

@@ -2,32 +2,31 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
-import { findKeys } from '#projections/apikeys.ts';
-import { listApprovals, walksOfWaiting } from '#projections/approvals.ts';
-import { slotsOf, takenSlotsOf } from '#projections/cadence-slots.ts';
+import { migrate } from '#projections/engine/tables.ts';
+import { projectionOf } from '#projections/index.ts';
+import { findKeys } from '#projections/models/apikeys.ts';
+import { listApprovals, walksOfWaiting } from '#projections/models/approvals.ts';
+import { getCampaign, listCampaigns } from '#projections/models/campaigns.ts';
+import { getClient, listClients } from '#projections/models/clients.ts';
+import { getMedia, listMedia, mediaByIds } from '#projections/models/media.ts';
+import { beforeAllTargets, deferredSql, unfinishedSql } from '#projections/models/overdue-targets.ts';
+import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/models/post-recycles.ts';
+import { renderPost } from '#projections/models/posts.ts';
+import { renderTarget } from '#projections/models/targets.ts';
+import { slotsOf, takenSlotsOf } from '#projections/queries/cadence-slots.ts';
 import {
   beforeAllCampaigns,
   postsBehindOf,
   shiftingBefore,
   targetsIn,
   targetsNotIn,
-} from '#projections/campaign-targets.ts';
-import { getCampaign, listCampaigns } from '#projections/campaigns.ts';
-import { getClient, listClients } from '#projections/clients.ts';
-import { projectionOf } from '#projections/index.ts';
-import { getMedia, listMedia, mediaByIds } from '#projections/media.ts';
-import { getPost } from '#projections/one-post.ts';
-import { beforeAllTargets, deferredSql, unfinishedSql } from '#projections/overdue-targets.ts';
-import { listPosts } from '#projections/post-queries.ts';
-import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/post-recycles.ts';
-import { readPostingRules, workspacesWithQuota } from '#projections/posting-rules.ts';
-import { renderPost } from '#projections/posts.ts';
-import { beforeAllPosts, behindSql } from '#projections/posts-behind.ts';
-import { countedTargets, usedPlaces } from '#projections/quota-targets.ts';
-import { sameTexts } from '#projections/same-texts.ts';
-import { migrate } from '#projections/tables.ts';
-import { clientsOfTargets, getTarget, listTargets } from '#projections/target-queries.ts';
-import { renderTarget } from '#projections/targets.ts';
+} from '#projections/queries/campaign-targets.ts';
+import { getPost } from '#projections/queries/one-post.ts';
+import { beforeAllPosts, behindSql, listPosts } from '#projections/queries/post-queries.ts';
+import { readPostingRules, workspacesWithQuota } from '#projections/queries/posting-rules.ts';
+import { countedTargets, usedPlaces } from '#projections/queries/quota-targets.ts';
+import { sameTexts } from '#projections/queries/same-texts.ts';
+import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/read-pool.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';

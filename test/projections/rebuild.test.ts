@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { Projector } from '#projections/apply.ts';
+import { Projector } from '#projections/engine/apply.ts';
+import { PositionWatch } from '#projections/engine/positions.ts';
+import { rebuild } from '#projections/engine/rebuild.ts';
+import { type RunningProjections, runProjections } from '#projections/engine/run.ts';
 import { projectionOf } from '#projections/index.ts';
-import { PositionWatch } from '#projections/positions.ts';
-import { rebuild } from '#projections/rebuild.ts';
-import { type RunningProjections, runProjections } from '#projections/run.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry } from '#runtime/consuming/parked-requests.ts';

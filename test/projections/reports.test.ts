@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { maxRuns, reports } from '#projections/reports.ts';
+import { maxRuns, reports } from '#projections/models/reports.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
+import { migrate } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
-import { migrate } from '#projections/tables.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
 

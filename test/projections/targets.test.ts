@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { approvalTooLate } from '#domain/publish-failures.ts';
-import { postTargets } from '#projections/targets.ts';
+import { postTargets } from '#projections/models/targets.ts';
 import { type Given, given, instant, notProjected } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { failure } from '#test/support/samples.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { webhookKeyVersions, webhooks } from '#projections/webhook-endpoints.ts';
+import { webhookKeyVersions, webhooks } from '#projections/models/webhook-endpoints.ts';
 import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';

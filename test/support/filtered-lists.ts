@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Pool } from 'pg';
-import type { PostFilters } from '#projections/post-queries.ts';
-import type { TargetFilters } from '#projections/target-queries.ts';
+import type { PostFilters } from '#projections/queries/post-queries.ts';
+import type { TargetFilters } from '#projections/queries/target-queries.ts';
 import { platforms } from '#schemas/common.ts';
 import { vacuumed } from './vacuum.ts';
 

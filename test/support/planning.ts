@@ -1,4 +1,4 @@
-import { considerPlan, type PlanInput } from '#domain/scheduling.ts';
+import { considerPlan, type PlanInput } from '#domain/post/scheduling.ts';
 import type { Plan } from '#schemas/post.ts';
 
 /** @throws Rejection the first reason for which the plan is refused */

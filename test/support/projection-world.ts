@@ -4,7 +4,7 @@ import { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';

@@ -1,6 +1,6 @@
 import { quotaIdOf, testTwinIdOf } from '#domain/ids.ts';
+import { target } from '#domain/post-target/target.ts';
 import { placesOf, postsWithPlaces, quota } from '#domain/quota.ts';
-import { target } from '#domain/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';

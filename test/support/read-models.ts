@@ -1,5 +1,5 @@
 import { Pool } from 'pg';
-import { migrate } from '#projections/tables.ts';
+import { migrate } from '#projections/engine/tables.ts';
 import { preparedDatabase } from './postgres.ts';
 import { afterFile } from './suite.ts';
 

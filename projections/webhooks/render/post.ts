@@ -1,5 +1,5 @@
-import { excerptOf } from '#domain/content.ts';
-import type { TargetOutcome } from '#domain/post.ts';
+import { excerptOf } from '#domain/post/content.ts';
+import type { TargetOutcome } from '#domain/post/post.ts';
 import type { postPublic } from '#schemas/http/webhook-events/post.ts';
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
 import type { Publisher } from './rule.ts';

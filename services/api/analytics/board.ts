@@ -1,10 +1,10 @@
 import { Temporal } from 'temporal-polyfill';
-import { type LiveAccount, liveAccounts } from '#projections/accounts.ts';
 import { instantsOf } from '#projections/analytics/instants.ts';
 import { noBoard } from '#projections/analytics/read-boards.ts';
 import type { Beside, Board, Compared, Window } from '#projections/analytics/rollup.ts';
 import { noTotals } from '#projections/analytics/totals.ts';
-import { countPublished, type PublishedCount } from '#projections/published.ts';
+import { type LiveAccount, liveAccounts } from '#projections/models/accounts.ts';
+import { countPublished, type PublishedCount } from '#projections/models/published.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { Refusal } from '../refusal.ts';

@@ -1,5 +1,5 @@
 import type { PostFiguresRow, WentOut, Window } from '#projections/analytics/rollup.ts';
-import type { PublishedPost } from '#projections/published.ts';
+import type { PublishedPost } from '#projections/models/published.ts';
 import { combined } from './combine.ts';
 
 /** Posts with their figures, as an answer shows them. */

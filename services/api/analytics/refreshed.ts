@@ -1,4 +1,4 @@
-import { accountsByIds, connectedAccountIds } from '#projections/accounts.ts';
+import { accountsByIds, connectedAccountIds } from '#projections/models/accounts.ts';
 import { maxRefreshed } from '#schemas/http/analytics-refresh.ts';
 import { accountFromStream } from '#services/workflows/posts/accounts.ts';
 import type { Call } from '../operation.ts';

@@ -1,8 +1,8 @@
 import { bestTimes, comparedAgeMs, type Slot } from '#domain/best-times.ts';
-import { livePlatforms } from '#projections/accounts.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
-import { getClient } from '#projections/clients.ts';
-import { postKinds } from '#projections/post-kinds.ts';
+import { livePlatforms } from '#projections/models/accounts.ts';
+import { getClient } from '#projections/models/clients.ts';
+import { postKinds } from '#projections/models/sql.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';
 import { storeOf, timezoneOf } from './read.ts';

@@ -1,7 +1,12 @@
 import type { Knex } from 'knex';
 import { instantsOf } from '#projections/analytics/instants.ts';
 import type { AnalyticsReader, Filters, RankedAfter, RankedPosts, SortMetric } from '#projections/analytics/rollup.ts';
-import { listPublished, type PublishedFirst, type PublishedPost, publishedByIds } from '#projections/published.ts';
+import {
+  listPublished,
+  type PublishedFirst,
+  type PublishedPost,
+  publishedByIds,
+} from '#projections/models/published.ts';
 import { publishedFilters, type Question } from './read.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { Knex } from 'knex';
-import { mediaIdsOf } from '#domain/post-media.ts';
+import { mediaIdsOf } from '#domain/post/content.ts';
 import { type Decided, type ShownFileFacts, type ShownItem, shownContent } from '#domain/shown-content.ts';
-import { accountsByIds } from '#projections/accounts.ts';
-import { type MediaRow, mediaByIds } from '#projections/media.ts';
+import { accountsByIds } from '#projections/models/accounts.ts';
+import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
 
 /** What a decision is about, with the names of its files and accounts as the workspace knows them now. */
 

@@ -1,8 +1,8 @@
 import { type ApprovalState, approval, type Decision } from '#domain/approval.ts';
-import { isBeyondApproval, newestBody, type PostState, post } from '#domain/post.ts';
-import { superseded } from '#domain/post-approval.ts';
-import { approvals } from '#projections/approvals.ts';
-import { rowOf } from '#projections/model.ts';
+import { isBeyondApproval, newestBody, type PostState, post } from '#domain/post/post.ts';
+import { superseded } from '#domain/post/post-approval.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { approvals } from '#projections/models/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

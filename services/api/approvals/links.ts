@@ -1,5 +1,5 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';

@@ -1,8 +1,8 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
-import { coveredBody } from '#domain/content-hash.ts';
-import { newestBody, type PostState, post } from '#domain/post.ts';
-import type { ApprovalRow } from '#projections/approvals.ts';
-import { postAskingFor } from '#projections/posts-behind.ts';
+import { coveredBody } from '#domain/post/content.ts';
+import { newestBody, type PostState, post } from '#domain/post/post.ts';
+import type { ApprovalRow } from '#projections/models/approvals.ts';
+import { postAskingFor } from '#projections/queries/post-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';

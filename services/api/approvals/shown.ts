@@ -1,5 +1,5 @@
-import { type TargetNow, targetsNow } from '#projections/approvals.ts';
-import type { MediaRow } from '#projections/media.ts';
+import { type TargetNow, targetsNow } from '#projections/models/approvals.ts';
+import type { MediaRow } from '#projections/models/media.ts';
 import type { ShownContent, ShownFile } from '../approval-html.ts';
 import type { Deps } from '../deps.ts';
 import { unavailable } from '../media/blobs.ts';

@@ -1,4 +1,4 @@
-import { cadenceSource } from '#projections/cadence-slots.ts';
+import { cadenceSource } from '#projections/queries/cadence-slots.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
 import type { Call } from '../operation.ts';
 

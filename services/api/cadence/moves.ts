@@ -1,4 +1,4 @@
-import type { TargetCommand, TargetState } from '#domain/target.ts';
+import type { TargetCommand, TargetState } from '#domain/post-target/target.ts';
 import { faultOfMove } from '#services/workflows/cadence/move.ts';
 import { oftenRejection } from '#services/workflows/cadence/refusal.ts';
 import type { Call } from '../operation.ts';

@@ -1,7 +1,7 @@
 import { type CadenceAccount, cadenceOf, nextFreeAt, reachOf, usedIn } from '#domain/cadence.ts';
-import type { AccountRow } from '#projections/accounts.ts';
-import { slotsOf } from '#projections/cadence-slots.ts';
-import type { PostingRules } from '#projections/posting-rules.ts';
+import type { AccountRow } from '#projections/models/accounts.ts';
+import { slotsOf } from '#projections/queries/cadence-slots.ts';
+import type { PostingRules } from '#projections/queries/posting-rules.ts';
 import type { Call } from '../operation.ts';
 
 /** How often accounts may publish, as the api shows it. */

@@ -1,6 +1,6 @@
 import { campaign } from '#domain/campaign.ts';
-import { type PostState, post } from '#domain/post.ts';
-import type { CampaignChange } from '#domain/post-campaign.ts';
+import { type PostState, post } from '#domain/post/post.ts';
+import type { CampaignChange } from '#domain/post/post-approval.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

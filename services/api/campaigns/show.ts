@@ -1,5 +1,5 @@
-import { campaigns, getCampaign, renderCampaign } from '#projections/campaigns.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { campaigns, getCampaign, renderCampaign } from '#projections/models/campaigns.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
 import { writtenRow } from '../rows.ts';

@@ -1,6 +1,6 @@
 import { birthOf } from '#domain/decider.ts';
 import { grant } from '#domain/grant.ts';
-import type { ListedGrant } from '#projections/grants.ts';
+import type { ListedGrant } from '#projections/models/grants.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { GrantEvent } from '#schemas/grant.ts';
 import type { Call } from '../operation.ts';

@@ -1,6 +1,6 @@
 import { apikey } from '#domain/apikey.ts';
 import { birthOf } from '#domain/decider.ts';
-import type { ListedKey } from '#projections/apikeys.ts';
+import type { ListedKey } from '#projections/models/apikeys.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import { requireProven } from '#services/auth/people/proof.ts';

@@ -1,5 +1,5 @@
-import { media } from '#projections/media.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { media } from '#projections/models/media.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Call } from '../operation.ts';
 import { writtenRow } from '../rows.ts';

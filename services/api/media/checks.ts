@@ -1,5 +1,5 @@
 import { kindOfType, largestOf, takenTypes } from '#domain/media-types.ts';
-import { livePlatforms } from '#projections/accounts.ts';
+import { livePlatforms } from '#projections/models/accounts.ts';
 import type { Platform } from '#schemas/common.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { Call } from '../operation.ts';

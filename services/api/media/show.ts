@@ -1,5 +1,5 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import type { MediaRow, NeedRow } from '#projections/media.ts';
+import type { MediaRow, NeedRow } from '#projections/models/media.ts';
 import { progressOf } from '#runtime/work/progress.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Call } from '../operation.ts';

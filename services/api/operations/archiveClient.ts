@@ -1,5 +1,5 @@
-import { clients, renderClient } from '#projections/clients.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { clients, renderClient } from '#projections/models/clients.ts';
 import { Client } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { archiveClient as archiveNamedClient } from '#services/workflows/clients/change.ts';

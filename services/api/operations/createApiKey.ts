@@ -1,6 +1,6 @@
 import { Rejection } from '#domain/decider.ts';
 import { roleAllows } from '#domain/roles.ts';
-import { freePlace, maxKeys, takePlace } from '#projections/credential-places.ts';
+import { freePlace, maxKeys, takePlace } from '#projections/queries/credential-places.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { ApiKeyCreate, ApiKeyShown } from '#schemas/http/console.ts';
 import { createApiKey as create } from '#services/workflows/provision.ts';

@@ -1,6 +1,6 @@
 import { type CampaignCommand, campaign } from '#domain/campaign.ts';
-import { campaigns, renderCampaign } from '#projections/campaigns.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { campaigns, renderCampaign } from '#projections/models/campaigns.ts';
 import { Campaign, CampaignCreate } from '#schemas/http/campaign.ts';
 import { exampleCampaign } from '../campaigns/examples.ts';
 import { operation } from '../operation.ts';

@@ -1,5 +1,5 @@
-import { clients, renderClient } from '#projections/clients.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { clients, renderClient } from '#projections/models/clients.ts';
 import { Client, ClientCreate } from '#schemas/http/client.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
 import { requireRules, requireStorable, requireTimezone } from '../checks.ts';

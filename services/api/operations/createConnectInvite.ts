@@ -1,7 +1,7 @@
 import { type InviteCommand, invite } from '#domain/invite.ts';
 import { connectable } from '#domain/platforms/index.ts';
-import { invites } from '#projections/invites.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { invites } from '#projections/models/invites.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { ConnectInvite, ConnectInviteCreate } from '#schemas/http/invite.ts';
 import { defaultMaxAccounts } from '#schemas/invite.ts';

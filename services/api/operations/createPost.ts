@@ -1,4 +1,4 @@
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { Post, PostCreate } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';
 import { answerPost } from '../posts/answers.ts';

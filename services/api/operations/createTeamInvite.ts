@@ -1,4 +1,4 @@
-import { maxOpenInvites, openTeamInvites } from '#projections/team-invites.ts';
+import { maxOpenInvites, openTeamInvites } from '#projections/models/team-invites.ts';
 import { TeamInviteCreate, TeamInviteShown } from '#schemas/http/console.ts';
 import { isEmail, normaliseEmail } from '#services/auth/people/emails.ts';
 import { inviteMail, mayMail } from '#services/auth/people/mail.ts';

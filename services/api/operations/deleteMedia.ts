@@ -1,6 +1,6 @@
 import { birthOf } from '#domain/decider.ts';
 import { isDeleted, media } from '#domain/media.ts';
-import { openPostsWith } from '#projections/post-media.ts';
+import { openPostsWith } from '#projections/models/post-bodies.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { MediaDeletion } from '#schemas/http/media.ts';

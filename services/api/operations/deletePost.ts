@@ -1,4 +1,4 @@
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post } from '#schemas/http/post.ts';

@@ -1,6 +1,6 @@
 import { account } from '#domain/account.ts';
-import { accounts, renderAccount } from '#projections/accounts.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { accounts, renderAccount } from '#projections/models/accounts.ts';
 import { Account } from '#schemas/http/account.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { exampleAccount } from '../examples.ts';

@@ -1,4 +1,4 @@
-import { getAccount as queryAccount, renderAccount } from '#projections/accounts.ts';
+import { getAccount as queryAccount, renderAccount } from '#projections/models/accounts.ts';
 import { Account } from '#schemas/http/account.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { exampleAccount } from '../examples.ts';

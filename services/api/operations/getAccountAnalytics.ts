@@ -1,6 +1,6 @@
-import { getAccount } from '#projections/accounts.ts';
 import type { AccountRollup } from '#projections/analytics/rollup.ts';
 import { noAccountRollup } from '#projections/analytics/totals.ts';
+import { getAccount } from '#projections/models/accounts.ts';
 import { AccountAnalytics, AccountAnalyticsQuery } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { accountAnalyticsExample } from '../analytics/examples.ts';

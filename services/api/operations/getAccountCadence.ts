@@ -1,5 +1,5 @@
-import { getAccount as queryAccount } from '#projections/accounts.ts';
-import { readPostingRules } from '#projections/posting-rules.ts';
+import { getAccount as queryAccount } from '#projections/models/accounts.ts';
+import { readPostingRules } from '#projections/queries/posting-rules.ts';
 import { AccountCadence } from '#schemas/http/cadence.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { exampleCadence } from '../cadence/examples.ts';

@@ -1,4 +1,4 @@
-import { getWorkspace, renderAgency } from '#projections/workspaces.ts';
+import { getWorkspace, renderAgency } from '#projections/models/workspaces.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Agency } from '#schemas/http/agency.ts';
 import { maxTargets } from '#schemas/post.ts';

@@ -1,4 +1,4 @@
-import { type ApprovalRow, getApproval as queryApproval } from '#projections/approvals.ts';
+import { type ApprovalRow, getApproval as queryApproval } from '#projections/models/approvals.ts';
 import { Approval } from '#schemas/http/approval.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { approvalExample } from '../approvals/examples.ts';

@@ -1,4 +1,4 @@
-import { getCampaign as queryCampaign, renderCampaign } from '#projections/campaigns.ts';
+import { getCampaign as queryCampaign, renderCampaign } from '#projections/models/campaigns.ts';
 import { Campaign } from '#schemas/http/campaign.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { exampleCampaign } from '../campaigns/examples.ts';

@@ -1,4 +1,4 @@
-import { getClient as queryClient, renderClient } from '#projections/clients.ts';
+import { getClient as queryClient, renderClient } from '#projections/models/clients.ts';
 import { Client } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { exampleClient } from '../examples.ts';

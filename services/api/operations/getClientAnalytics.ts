@@ -1,4 +1,4 @@
-import { getClient } from '#projections/clients.ts';
+import { getClient } from '#projections/models/clients.ts';
 import { BoardQuery, ClientAnalytics } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { boardOf } from '../analytics/board.ts';

@@ -1,4 +1,4 @@
-import { getMedia as queryMedia } from '#projections/media.ts';
+import { getMedia as queryMedia } from '#projections/models/media.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Media } from '#schemas/http/media.ts';
 import { exampleMedia } from '../media/examples.ts';

@@ -1,4 +1,4 @@
-import { excerptsOf, getPublished } from '#projections/published.ts';
+import { excerptsOf, getPublished } from '#projections/models/published.ts';
 import { AnalyticsQuery, PostAnalytics } from '#schemas/http/analytics.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { postAnalyticsExample } from '../analytics/examples.ts';

@@ -1,4 +1,4 @@
-import { getRecycled, renderRecycle } from '#projections/post-recycles.ts';
+import { getRecycled, renderRecycle } from '#projections/models/post-recycles.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Recycle } from '#schemas/http/post-recycle.ts';
 import { operation } from '../operation.ts';

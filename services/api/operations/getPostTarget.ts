@@ -1,5 +1,5 @@
-import { getTarget } from '#projections/target-queries.ts';
-import { renderTarget } from '#projections/targets.ts';
+import { renderTarget } from '#projections/models/targets.ts';
+import { getTarget } from '#projections/queries/target-queries.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostTarget } from '#schemas/http/post-target.ts';
 import { operation } from '../operation.ts';

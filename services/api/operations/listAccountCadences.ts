@@ -1,6 +1,6 @@
-import { type AccountRow, listAccounts as queryAccounts } from '#projections/accounts.ts';
-import { readPostingRules } from '#projections/posting-rules.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { type AccountRow, listAccounts as queryAccounts } from '#projections/models/accounts.ts';
+import { readPostingRules } from '#projections/queries/posting-rules.ts';
 import { AccountQuery } from '#schemas/http/account.ts';
 import { AccountCadence } from '#schemas/http/cadence.ts';
 import { exampleCadence } from '../cadence/examples.ts';

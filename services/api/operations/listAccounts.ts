@@ -1,5 +1,5 @@
-import { listAccounts as queryAccounts, renderAccount } from '#projections/accounts.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listAccounts as queryAccounts, renderAccount } from '#projections/models/accounts.ts';
 import { Account, AccountQuery } from '#schemas/http/account.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';

@@ -1,4 +1,4 @@
-import { recentApiKeys } from '#projections/apikeys.ts';
+import { recentApiKeys } from '#projections/models/apikeys.ts';
 import { ApiKeyShown } from '#schemas/http/console.ts';
 import { exampleApiKey, showKey } from '../console/keys.ts';
 import { wholeList } from '../cursor.ts';

@@ -1,5 +1,5 @@
-import { listApprovals as queryApprovals } from '#projections/approvals.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listApprovals as queryApprovals } from '#projections/models/approvals.ts';
 import { ApprovalQuery, ApprovalSummary } from '#schemas/http/approval.ts';
 import { approvalRowExample } from '../approvals/examples.ts';
 import { renderApprovalRow } from '../approvals/show.ts';

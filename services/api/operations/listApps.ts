@@ -1,5 +1,5 @@
 import { isAtLeast } from '#domain/roles.ts';
-import { grantsOfMember, listGrants } from '#projections/grants.ts';
+import { grantsOfMember, listGrants } from '#projections/models/grants.ts';
 import { AppShown } from '#schemas/http/console.ts';
 import { exampleApp, showApp } from '../console/apps.ts';
 import { wholeList } from '../cursor.ts';

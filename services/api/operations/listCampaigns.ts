@@ -1,5 +1,5 @@
-import { listCampaigns as queryCampaigns, renderCampaign } from '#projections/campaigns.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listCampaigns as queryCampaigns, renderCampaign } from '#projections/models/campaigns.ts';
 import { Campaign, CampaignQuery } from '#schemas/http/campaign.ts';
 import { exampleCampaign } from '../campaigns/examples.ts';
 import { withinLimit } from '../client-limits.ts';

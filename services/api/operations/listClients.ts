@@ -1,5 +1,5 @@
-import { listClients as queryClients, renderClient } from '#projections/clients.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listClients as queryClients, renderClient } from '#projections/models/clients.ts';
 import { Client, ClientQuery } from '#schemas/http/client.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';

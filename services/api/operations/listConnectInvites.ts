@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { type InviteState, invite } from '#domain/invite.ts';
-import { getClient } from '#projections/clients.ts';
-import { invitesOfClient } from '#projections/invites.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { getClient } from '#projections/models/clients.ts';
+import { invitesOfClient } from '#projections/models/invites.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { IdParams, paging } from '#schemas/http/common.ts';

@@ -1,5 +1,5 @@
-import { listMedia as queryMedia } from '#projections/media.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listMedia as queryMedia } from '#projections/models/media.ts';
 import { Media, MediaQuery } from '#schemas/http/media.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage, newestFirst } from '../cursor.ts';

@@ -1,5 +1,5 @@
 import { instantsOf } from '#projections/analytics/instants.ts';
-import { excerptsOf, listPublished, type PublishedFirst, type PublishedPost } from '#projections/published.ts';
+import { excerptsOf, listPublished, type PublishedFirst, type PublishedPost } from '#projections/models/published.ts';
 import { PostAnalyticsQuery, PostAnalyticsSummary } from '#schemas/http/analytics.ts';
 import { postAnalyticsRowExample } from '../analytics/examples.ts';
 import { renderPostAnalytics, wentOut } from '../analytics/posts.ts';

@@ -1,5 +1,5 @@
-import { type DueFirst, listTargets, type TargetFilters } from '#projections/target-queries.ts';
-import { renderTarget } from '#projections/targets.ts';
+import { renderTarget } from '#projections/models/targets.ts';
+import { type DueFirst, listTargets, type TargetFilters } from '#projections/queries/target-queries.ts';
 import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';

@@ -1,6 +1,6 @@
-import { type PostFilters, listPosts as rowsOf } from '#projections/post-queries.ts';
-import { renderPostRow } from '#projections/posts.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { renderPostRow } from '#projections/models/posts.ts';
+import { type PostFilters, listPosts as rowsOf } from '#projections/queries/post-queries.ts';
 import { PostQuery, PostSummary } from '#schemas/http/post.ts';
 import { withinLimit } from '../client-limits.ts';
 import { listPage } from '../cursor.ts';

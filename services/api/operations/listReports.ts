@@ -1,5 +1,5 @@
-import { listReports as rowsOf } from '#projections/reports.ts';
-import type { NewestFirst } from '#projections/rows.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listReports as rowsOf } from '#projections/models/reports.ts';
 import { ReportQuery, ReportSummary } from '#schemas/http/report.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { operation } from '../operation.ts';

@@ -1,5 +1,5 @@
 import { teaminvite } from '#domain/teaminvite.ts';
-import { openTeamInvites } from '#projections/team-invites.ts';
+import { openTeamInvites } from '#projections/models/team-invites.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { TeamInviteShown } from '#schemas/http/console.ts';
 import { exampleTeamInvite } from '../console/team.ts';

@@ -1,5 +1,5 @@
-import type { NewestFirst } from '#projections/rows.ts';
-import { listWebhooks as rowsOf } from '#projections/webhook-endpoints.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { listWebhooks as rowsOf } from '#projections/models/webhook-endpoints.ts';
 import { Webhook, WebhookQuery } from '#schemas/http/webhook.ts';
 import { listPage, newestFirst } from '../cursor.ts';
 import { operation } from '../operation.ts';

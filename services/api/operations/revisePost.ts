@@ -1,4 +1,4 @@
-import { newestBody, post } from '#domain/post.ts';
+import { newestBody, post } from '#domain/post/post.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';

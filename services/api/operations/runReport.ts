@@ -1,7 +1,7 @@
 import { uuidv5 } from '#domain/ids.ts';
 import { report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
-import { runOf } from '#projections/reports.ts';
+import { runOf } from '#projections/models/reports.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { IdParams } from '#schemas/http/common.ts';

@@ -1,5 +1,5 @@
-import { clients, renderClient } from '#projections/clients.ts';
-import { rowOf } from '#projections/model.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { clients, renderClient } from '#projections/models/clients.ts';
 import { Client, ClientUpdate } from '#schemas/http/client.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { changeClient } from '#services/workflows/clients/change.ts';

@@ -1,4 +1,4 @@
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { Post, PostReplace } from '#schemas/http/post.ts';
 import { operation } from '../operation.ts';

@@ -1,9 +1,9 @@
-import type { LivePost, PostState } from '#domain/post.ts';
-import type { TargetState } from '#domain/target.ts';
-import { rowOf } from '#projections/model.ts';
-import { posts, renderPost, withTargets } from '#projections/posts.ts';
-import type { TargetWithContent } from '#projections/target-queries.ts';
-import { postTargets, renderTarget, type TargetRow } from '#projections/targets.ts';
+import type { LivePost, PostState } from '#domain/post/post.ts';
+import type { TargetState } from '#domain/post-target/target.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { posts, renderPost, withTargets } from '#projections/models/posts.ts';
+import { postTargets, renderTarget, type TargetRow } from '#projections/models/targets.ts';
+import type { TargetWithContent } from '#projections/queries/target-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { PostBody } from '#schemas/post.ts';

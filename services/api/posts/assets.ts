@@ -1,6 +1,6 @@
-import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { needKey } from '#domain/media.ts';
-import { type MediaRow, mediaByIds } from '#projections/media.ts';
+import type { PostAsset, PostAssets } from '#domain/post/compose.ts';
+import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
 import { assetFromStream, kindOr } from '#services/workflows/posts/media.ts';
 import type { Call } from '../operation.ts';
 

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { mediaIdsOf } from '#domain/post-media.ts';
+import { mediaIdsOf } from '#domain/post/content.ts';
 import type { PostReplace } from '#schemas/http/post.ts';
 import type { ScheduleInput } from '#schemas/http/post-input.ts';
 import type { PostRevise } from '#schemas/http/post-revise.ts';

@@ -1,6 +1,6 @@
-import { type TargetCommand, target } from '#domain/target.ts';
-import { listTargets, type TargetFilters } from '#projections/target-queries.ts';
-import type { TargetRow } from '#projections/targets.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import type { TargetRow } from '#projections/models/targets.ts';
+import { listTargets, type TargetFilters } from '#projections/queries/target-queries.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

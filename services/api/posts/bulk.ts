@@ -1,6 +1,6 @@
 import { birthOf } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, foldEvents, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { createIdempotently, fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';

@@ -1,5 +1,5 @@
 import { Rejection } from '#domain/decider.ts';
-import type { Submission } from '#domain/post-approval.ts';
+import type { Submission } from '#domain/post/post-approval.ts';
 import type { PostBody } from '#schemas/post.ts';
 import {
   allOf,

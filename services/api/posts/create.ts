@@ -1,4 +1,4 @@
-import type { PostCommand } from '#domain/post.ts';
+import type { PostCommand } from '#domain/post/post.ts';
 import type { PostCreate } from '#schemas/http/post.ts';
 import type { Checked } from '#services/workflows/posts/compose.ts';
 import type { Call } from '../operation.ts';

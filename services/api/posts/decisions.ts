@@ -1,8 +1,8 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
-import { contentHashOf } from '#domain/content-hash.ts';
 import { approvalIdOf } from '#domain/ids.ts';
-import type { PostState } from '#domain/post.ts';
-import { lastDecision, type PostDecision } from '#projections/approvals.ts';
+import { contentHashOf } from '#domain/post/content.ts';
+import type { PostState } from '#domain/post/post.ts';
+import { lastDecision, type PostDecision } from '#projections/models/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';

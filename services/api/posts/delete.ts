@@ -1,5 +1,5 @@
-import { type LivePost, type PostState, post, type UnsettledTarget } from '#domain/post.ts';
-import { isBeingCanceled, isCancelable, type ScheduledTarget, type TargetState } from '#domain/target.ts';
+import { type LivePost, type PostState, post, type UnsettledTarget } from '#domain/post/post.ts';
+import { isBeingCanceled, isCancelable, type ScheduledTarget, type TargetState } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';

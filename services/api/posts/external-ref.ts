@@ -1,5 +1,5 @@
 import type { Rejection } from '#domain/decider.ts';
-import type { PostState } from '#domain/post.ts';
+import type { PostState } from '#domain/post/post.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PostBody } from '#schemas/post.ts';

@@ -1,7 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
-import { ruleIssues } from '#domain/compose.ts';
-import { contentFor } from '#domain/content.ts';
 import { grantsOf } from '#domain/platforms/index.ts';
+import { ruleIssues } from '#domain/post/compose.ts';
+import { contentFor } from '#domain/post/content.ts';
 import {
   accountWarnings,
   type PreviewedContent,
@@ -9,9 +9,9 @@ import {
   previewContent,
   retryWarnings,
   warning,
-} from '#domain/preview.ts';
-import type { Destination } from '#domain/scheduling.ts';
-import { type SameText, sameTexts } from '#projections/same-texts.ts';
+} from '#domain/post/preview.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
+import { type SameText, sameTexts } from '#projections/queries/same-texts.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';

@@ -1,9 +1,9 @@
 import { Rejection } from '#domain/decider.ts';
-import { lacksIntent, type PostState, post } from '#domain/post.ts';
-import { type TargetState, target } from '#domain/target.ts';
-import { leaseKindOfTargets } from '#projections/due-targets.ts';
-import { postPlanning } from '#projections/posts-behind.ts';
-import type { TargetWithContent } from '#projections/target-queries.ts';
+import { lacksIntent, type PostState, post } from '#domain/post/post.ts';
+import { type TargetState, target } from '#domain/post-target/target.ts';
+import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
+import { postPlanning } from '#projections/queries/post-queries.ts';
+import type { TargetWithContent } from '#projections/queries/target-queries.ts';
 import { type CommandContext, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { endRest } from '#runtime/work/leases.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';

@@ -1,7 +1,7 @@
-import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/composed-warnings.ts';
 import type { Rejection } from '#domain/decider.ts';
-import { errorsOf, type PreviewWarning } from '#domain/preview.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
+import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/post/composed-warnings.ts';
+import { errorsOf, type PreviewWarning } from '#domain/post/preview.ts';
+import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import type { PostCreate } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';

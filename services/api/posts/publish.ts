@@ -1,6 +1,6 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type PostState, post } from '#domain/post.ts';
+import { type PostState, post } from '#domain/post/post.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Cleaned } from '#schemas/http/common.ts';

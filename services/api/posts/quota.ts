@@ -1,6 +1,6 @@
-import type { PostCommand } from '#domain/post.ts';
-import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
+import type { PostCommand } from '#domain/post/post.ts';
+import { type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
+import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { tendPlaces } from '#services/workflows/quota/give-back.ts';

@@ -1,10 +1,10 @@
 import { asksToRetry, letsLateFail } from '#domain/client.ts';
 import { textRules } from '#domain/client-rules.ts';
-import type { PostAsset, PostAssets } from '#domain/compose.ts';
 import { lazy } from '#domain/lazy.ts';
-import { mediaIdsOf } from '#domain/post-media.ts';
-import { type AccountRow, accountsByIds, groupOf } from '#projections/accounts.ts';
-import { getClient } from '#projections/clients.ts';
+import type { PostAsset, PostAssets } from '#domain/post/compose.ts';
+import { mediaIdsOf } from '#domain/post/content.ts';
+import { type AccountRow, accountsByIds, groupOf } from '#projections/models/accounts.ts';
+import { getClient } from '#projections/models/clients.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { cadenceRefusal } from '#services/workflows/cadence/refusal.ts';

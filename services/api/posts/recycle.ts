@@ -1,6 +1,6 @@
-import { type PostState, post } from '#domain/post.ts';
-import type { RecycleRun } from '#domain/post-recycle.ts';
-import { renderRecycle } from '#projections/post-recycles.ts';
+import { type PostState, post } from '#domain/post/post.ts';
+import type { RecycleRun } from '#domain/post/post-recycle.ts';
+import { renderRecycle } from '#projections/models/post-recycles.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { PostRecycle } from '#schemas/http/post-recycle.ts';
 import { nextCopyOf, recordCopy } from '#services/workflows/posts/recycle.ts';

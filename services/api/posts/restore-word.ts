@@ -1,7 +1,7 @@
-import { contentFor } from '#domain/content.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { newestBody, post } from '#domain/post.ts';
-import { isKnownSince, isListed } from '#domain/target.ts';
+import { contentFor } from '#domain/post/content.ts';
+import { newestBody, post } from '#domain/post/post.ts';
+import { isKnownSince, isListed } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DeclaredRestore } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';

@@ -1,11 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
-import { type LivePost, newestBody, type PostState, post } from '#domain/post.ts';
-import type { Submission } from '#domain/post-approval.ts';
-import { neededTimes, revisableStatuses, type SkipReason, skipReasonOf, type TargetState } from '#domain/target.ts';
+import { type LivePost, newestBody, type PostState, post } from '#domain/post/post.ts';
+import type { Submission } from '#domain/post/post-approval.ts';
+import {
+  neededTimes,
+  revisableStatuses,
+  type SkipReason,
+  skipReasonOf,
+  type TargetState,
+} from '#domain/post-target/target.ts';
 import { monthOf } from '#domain/zones.ts';
-import { postingRulesOf } from '#projections/posting-rules.ts';
+import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { getPostUnless } from '#projections/one-post.ts';
-import { renderPost } from '#projections/posts.ts';
+import { renderPost } from '#projections/models/posts.ts';
+import { getPostUnless } from '#projections/queries/one-post.ts';
 import { isShort } from '../json-pieces.ts';
 
 /**
@@ -22,7 +22,7 @@ interface LongPost extends Shown {
   readonly json: null;
   readonly post: object;
 }
-export type ShownPost = ShortPost | LongPost;
+export type CachedPost = ShortPost | LongPost;
 
 interface Kept {
   readonly version: string;
@@ -51,7 +51,7 @@ export class ShownPosts {
   }
 
   /** As its rows are now; null where the workspace has no such post. */
-  async get(workspaceId: string, id: string): Promise<ShownPost | null> {
+  async get(workspaceId: string, id: string): Promise<CachedPost | null> {
     const kept = this.#kept.get(id);
     const found = await getPostUnless(this.#pool, workspaceId, id, kept?.version ?? '');
     if (found === null) return null;
@@ -67,7 +67,7 @@ export class ShownPosts {
     return this.#keep(id, { version, shown: { ...shown, json: JSON.stringify(rendered) } });
   }
 
-  #keep(id: string, kept: Kept): ShownPost {
+  #keep(id: string, kept: Kept): CachedPost {
     this.#drop(id);
     this.#kept.set(id, kept);
     this.#characters += kept.shown.json.length;

@@ -1,4 +1,4 @@
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import type { Call, One } from '../operation.ts';
 import { answerTarget } from './answers.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';

@@ -1,7 +1,7 @@
 import { Rejection } from '#domain/decider.ts';
-import { isReleasedFor } from '#domain/post.ts';
-import { checkDue } from '#domain/scheduling.ts';
-import type { TargetCommand } from '#domain/target.ts';
+import { isReleasedFor } from '#domain/post/post.ts';
+import { checkDue } from '#domain/post/scheduling.ts';
+import type { TargetCommand } from '#domain/post-target/target.ts';
 import { invalid } from '../refusal.ts';
 import type { LoadedTarget } from './load.ts';
 

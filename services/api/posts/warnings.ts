@@ -4,8 +4,8 @@ import {
   composedWarnings,
   timeWarnings,
   unusedAltTexts,
-} from '#domain/composed-warnings.ts';
-import { newestBody, type PostState } from '#domain/post.ts';
+} from '#domain/post/composed-warnings.ts';
+import { newestBody, type PostState } from '#domain/post/post.ts';
 import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';

@@ -1,8 +1,8 @@
 import type { Rejection } from '#domain/decider.ts';
 import { quotaExceeded } from '#domain/quota.ts';
 import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
-import { type PostingRules, postingRulesOf, readPostingRules } from '#projections/posting-rules.ts';
-import { usedPlaces } from '#projections/quota-targets.ts';
+import { type PostingRules, postingRulesOf, readPostingRules } from '#projections/queries/posting-rules.ts';
+import { usedPlaces } from '#projections/queries/quota-targets.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { byMonth, resetsAtOf } from '#services/workflows/quota/reserve.ts';
 import type { Call } from '../operation.ts';

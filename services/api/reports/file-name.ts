@@ -1,4 +1,4 @@
-import type { RunRow } from '#projections/reports.ts';
+import type { RunRow } from '#projections/models/reports.ts';
 import type { ReportFormat } from '#schemas/report.ts';
 
 /** The longest part of the report's name in a file name, so that the days and the extension are never cut off. */

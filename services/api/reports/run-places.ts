@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { report } from '#domain/report.ts';
-import { getReport } from '#projections/reports.ts';
+import { getReport } from '#projections/models/reports.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

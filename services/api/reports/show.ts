@@ -1,6 +1,6 @@
 import { exportsEndAt } from '#domain/report.ts';
-import { getClient } from '#projections/clients.ts';
-import { getReport, maxRuns, type ReportRow, type RunRow, runOf } from '#projections/reports.ts';
+import { getClient } from '#projections/models/clients.ts';
+import { getReport, maxRuns, type ReportRow, type RunRow, runOf } from '#projections/models/reports.ts';
 import type { Call } from '../operation.ts';
 import { notFound } from '../refusal.ts';
 import { readRow } from '../rows.ts';

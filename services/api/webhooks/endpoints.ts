@@ -1,6 +1,6 @@
 import { liveSecrets, type WebhookState } from '#domain/webhook.ts';
-import { rowOf } from '#projections/model.ts';
-import { getWebhook, type WebhookRow, webhooks } from '#projections/webhook-endpoints.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { getWebhook, type WebhookRow, webhooks } from '#projections/models/webhook-endpoints.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';

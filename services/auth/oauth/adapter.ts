@@ -4,7 +4,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Clients } from './clients.ts';
 import type { Families } from './families.ts';
 import type { Repeats } from './repeats.ts';
-import { type AppOfInteraction, hashOf } from './rows.ts';
+import { type AppOfInteraction, hashOf } from './tables.ts';
 
 /**
  * Where oidc-provider keeps what it issues. The id of a code or a token is the bearer value itself: rows have its

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { Freshness } from '#projections/freshness.ts';
+import type { Freshness } from '#projections/queries/freshness.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';

@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { errors, type default as Provider } from 'oidc-provider';
 import { grant } from '#domain/grant.ts';
 import { uuidv5 } from '#domain/ids.ts';
-import { takePlace } from '#projections/credential-places.ts';
+import { takePlace } from '#projections/queries/credential-places.ts';
 import { type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { KoaContextWithOIDC } from 'oidc-provider';
 import type { Pool } from 'pg';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { hashOf } from './rows.ts';
+import { hashOf } from './tables.ts';
 
 /**
  * The processes of one agent share a refresh token: several of them spend it at the same moment, and each needs the

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { findGrants, type OpenGrant, openGrants } from '#projections/grants.ts';
+import { findGrants, type OpenGrant, openGrants } from '#projections/models/grants.ts';
 import type { GrantEnder } from '#schemas/grant.ts';
 import { type RevokeDeps, revokeGrant } from '../grants.ts';
 import { isDocumentId } from './client-policy.ts';

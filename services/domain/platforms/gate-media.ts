@@ -5,7 +5,6 @@ import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
 import type { MediaKind, MediaProbe, MediaUse } from '#schemas/media.ts';
 import { type AltTexts, altTextCut, altTextRefusal } from './alt-text.ts';
-import type { GateError } from './gate-error.ts';
 import type { PostShape } from './media-rules.ts';
 import { takesCover, useOf, useRules } from './media-use.ts';
 import { isStill } from './media-violations.ts';
@@ -142,3 +141,13 @@ export const cutAltTexts = ({ platform, overrides, media }: MediaInput): Readonl
   });
   return new Map(cuts.filter((one): one is readonly [string, string] => one[1] !== null));
 };
+
+/** One rule of a network that a target breaks. */
+export interface GateError {
+  /** The file at fault; null where no single file is. */
+  readonly mediaId: string | null;
+  /** JSON Pointer from the target or variant: `/content`, `/overrides/privacyLevel`, `/mediaIds`; `/coverMediaId`. */
+  readonly path: string;
+  readonly message: string;
+  readonly code: GateCode;
+}

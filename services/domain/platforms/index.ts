@@ -1,16 +1,15 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
 export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
-export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
-export { presentFigures } from './former-figures.ts';
 export { doubts, type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
-export type { GateError } from './gate-error.ts';
+export type { GateError } from './gate-media.ts';
 export { cutAltTexts, type GateMedia } from './gate-media.ts';
 export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
+export { links as linksOfX } from './networks/x.ts';
 export {
   checkOverride,
   effectiveOverrides,
@@ -21,10 +20,18 @@ export {
   replyOverrides,
   unusedOverrides,
 } from './overrides.ts';
-export { type PermalinkParts, permalinkOf } from './permalink.ts';
-export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
+export { presentFigures } from './read-figures.ts';
+export {
+  capabilities,
+  connectable,
+  normalizePlatform,
+  type PermalinkParts,
+  permalinkOf,
+  rules,
+  rulesOf,
+  titleFor,
+} from './registry.ts';
 export type * from './rules.ts';
 export { sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
 export { topLevelDomains } from './top-level-domains.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';
-export { links as linksOfX } from './x/links.ts';

@@ -12,7 +12,7 @@ const postTable = (platform: Platform, use: MediaUse): PostTable => {
   return use === 'reel' || use === 'story' ? post[use] : post.feed;
 };
 
-export interface ReadOptions<Field extends string> {
+interface ReadOptions<Field extends string> {
   /** False: figures of a video are null. Not given: they are absent where the answer lacks them. */
   readonly hasVideo?: boolean;
   /** Figures the network was asked for: one of these that the answer lacks is null. */
@@ -26,10 +26,10 @@ export interface OddFigure {
 }
 
 /** `odd`: figures left out because their values are impossible. An answer in which no other figure has a number is nonsense. */
-export type MappedPost =
+type MappedPost =
   | { readonly kind: 'figures'; readonly figures: PostFigures; readonly odd: readonly OddFigure[] }
   | { readonly kind: 'nonsense'; readonly reason: string };
-export type MappedAccount =
+type MappedAccount =
   | {
       readonly kind: 'figures';
       readonly figures: AccountFigures;
@@ -137,4 +137,34 @@ export const fieldsOf = (platform: Platform, use: MediaUse): Names<PostTable> =>
 export const accountFieldsOf = (platform: Platform): Names<AccountTable & Pick<InsightsTable, 'demographics'>> => {
   const { account, demographics } = rulesOf(platform).insights;
   return named({ ...account, demographics });
+};
+
+/**
+ * Observations from before two figures had their present places: the follows of x were `subscribersGained`, and clicks
+ * on the link of a post were `linkClicks` on networks other than instagram too. Stored observations keep what was
+ * written; everything that reads them reads the present figures. `former-figures.sql.ts` says the same to ClickHouse.
+ */
+
+/** What the networks call clicks on a link. */
+const linkKinds: Readonly<Partial<Record<Platform, string>>> = {
+  facebook: 'link clicks',
+  linkedin: 'LINK_CLICKS',
+  pinterest: 'outbound_click',
+};
+
+export const presentFigures = <F extends PostFigures>(platform: Platform, figures: F): F => {
+  if (platform === 'x') return ofFollows(figures);
+  const kind = linkKinds[platform];
+  const { linkClicks } = figures;
+  if (kind === undefined || linkClicks === undefined || linkClicks === null) return figures;
+  return { ...figures, linkClicks: null, clicksByType: figures.clicksByType ?? { [kind]: linkClicks } };
+};
+
+const ofFollows = <F extends PostFigures>(figures: F): F => {
+  const { subscribersGained: gained, subscribersLost: lost, follows } = figures;
+  return {
+    ...figures,
+    ...(gained === undefined ? {} : { follows: follows ?? gained, subscribersGained: null }),
+    ...(lost === undefined ? {} : { subscribersLost: null }),
+  };
 };

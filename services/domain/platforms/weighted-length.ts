@@ -2,7 +2,7 @@
  * X's weighted length, as twitter-text v3 computes it (github.com/twitter/twitter-text, config v3).
  */
 import { lazy } from '#domain/lazy.ts';
-import { links } from './x/links.ts';
+import { links } from './networks/x.ts';
 
 const urlWeight = 23;
 

@@ -2,10 +2,9 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Lane } from '#contracts/ports/log.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import { backOff } from '#runtime/work/back-off.ts';
-import { isStopped, type LaneState, type LaneStatus } from './lane.ts';
+import { isStopped, type LaneState, type LaneStatus, restAfter } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';
-import { restAfter } from './rests.ts';
 
 /** Milliseconds between two requests to the log for a lane whose rest has ended. */
 const askedAgainMs = 1_000;

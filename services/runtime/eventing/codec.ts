@@ -4,8 +4,7 @@ import { type EventCatalogue, type EventDefinition, eventCatalogue } from '#sche
 import { kindOf } from '#schemas/topics.ts';
 import type { Upcast } from '#schemas/upcast.ts';
 import { issuesOf } from '#schemas/validator.ts';
-import type { DataKeys } from './data-keys.ts';
-import { openPersonal, personalMembers, sealPersonal } from './personal.ts';
+import { type DataKeys, openPersonal, personalMembers, sealPersonal } from './personal.ts';
 
 /**
  * Converts events of the domain to bytes of the store and back: validates both ways, encrypts personal members, and

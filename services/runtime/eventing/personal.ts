@@ -2,7 +2,6 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { TSchema } from 'typebox';
 import { cipherKeyOf, MissingKey } from '#contracts/ports/data-keys.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import type { DataKeys } from './data-keys.ts';
 
 /**
  * Personal members are encrypted at the store's edge with the data key of the client, person or invitation that the event
@@ -99,3 +98,13 @@ export const openPersonal = async (
   }
   return opened;
 };
+
+/** Keys that encrypt one client's personal members. Destroying a client's key erases the client. */
+export interface DataKeys {
+  /** 32 bytes. Created and committed before the first use. Null when the client's key was destroyed. */
+  forWriting(clientId: string): Promise<Buffer | null>;
+  /**
+   * Null when the key was destroyed. @throws when it is missing or cannot be unwrapped: that is a fault, never "null"
+   */
+  forReading(clientId: string): Promise<Buffer | null>;
+}

@@ -1,7 +1,7 @@
 import { account } from '#domain/account.ts';
 import { callsOf } from '#domain/cadence.ts';
-import { newestBody, post } from '#domain/post.ts';
-import { movedTo, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { newestBody, post } from '#domain/post/post.ts';
+import { movedTo, type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { type CadenceSource, faultAt } from './check.ts';
 

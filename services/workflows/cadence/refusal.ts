@@ -1,6 +1,6 @@
 import { type CadenceAccount, callsOf } from '#domain/cadence.ts';
-import type { ContentBody } from '#domain/content.ts';
 import { Rejection } from '#domain/decider.ts';
+import type { ContentBody } from '#domain/post/content.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { type CadenceSource, faultAt } from './check.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { campaign } from '#domain/campaign.ts';
 import { Rejection } from '#domain/decider.ts';
-import { NotShifted, type ShiftSkipReason, target } from '#domain/target.ts';
+import { NotShifted, type ShiftSkipReason, target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

@@ -2,7 +2,7 @@ import { account } from '#domain/account.ts';
 import { client, letsLateFail, retriesWhenAbsent } from '#domain/client.ts';
 import { type ClientRules, textRules } from '#domain/client-rules.ts';
 import { Rejection } from '#domain/decider.ts';
-import type { Destination } from '#domain/scheduling.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';

@@ -1,7 +1,7 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
 import { Rejection } from '#domain/decider.ts';
-import { isBeyondApproval, type PostState, post } from '#domain/post.ts';
-import type { DecidePost } from '#domain/post-approval.ts';
+import { isBeyondApproval, type PostState, post } from '#domain/post/post.ts';
+import type { DecidePost } from '#domain/post/post-approval.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

@@ -1,11 +1,11 @@
 import { setImmediate } from 'node:timers/promises';
-import { bodyIssues, emptyIssues, gateIssues, type PostAssets } from '#domain/compose.ts';
-import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
-import type { LivePost } from '#domain/post.ts';
-import type { Submission } from '#domain/post-approval.ts';
-import { type Ruled, ruledOn } from '#domain/ruled.ts';
-import { considerPlan, type Destination, scheduleIssues, type WishedTime } from '#domain/scheduling.ts';
+import { bodyIssues, emptyIssues, gateIssues, type PostAssets } from '#domain/post/compose.ts';
+import { contentHashOf } from '#domain/post/content.ts';
+import type { LivePost } from '#domain/post/post.ts';
+import type { Submission } from '#domain/post/post-approval.ts';
+import { type Ruled, ruledOn } from '#domain/post/preview.ts';
+import { considerPlan, type Destination, scheduleIssues, type WishedTime } from '#domain/post/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';

@@ -2,7 +2,7 @@ import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type ExternalRefState, externalref } from '#domain/externalref.ts';
 import { externalRefIdOf } from '#domain/ids.ts';
-import { bearsExternalRef, type PostState, post } from '#domain/post.ts';
+import { bearsExternalRef, type PostState, post } from '#domain/post/post.ts';
 import { type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { appendAt, type Claimant } from '../clients/names.ts';

@@ -1,9 +1,9 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { draftMediaIssues, mediaIssues, type PostAsset, type PostAssets } from '#domain/compose.ts';
 import { Rejection } from '#domain/decider.ts';
 import { type MediaState, media } from '#domain/media.ts';
 import { kindOfType } from '#domain/media-types.ts';
-import type { Destination } from '#domain/scheduling.ts';
+import { draftMediaIssues, mediaIssues, type PostAsset, type PostAssets } from '#domain/post/compose.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { PostBody } from '#schemas/post.ts';

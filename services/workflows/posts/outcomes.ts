@@ -1,7 +1,7 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import type { Decider, Fact } from '#domain/decider.ts';
-import { type PostCommand, type PostState, post, type TargetProgress } from '#domain/post.ts';
-import { type TargetState, target } from '#domain/target.ts';
+import { type PostCommand, type PostState, post, type TargetProgress } from '#domain/post/post.ts';
+import { type TargetState, target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

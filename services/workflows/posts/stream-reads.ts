@@ -1,5 +1,5 @@
-import type { PostAsset } from '#domain/compose.ts';
-import { mediaIdsOf } from '#domain/post-media.ts';
+import type { PostAsset } from '#domain/post/compose.ts';
+import { mediaIdsOf } from '#domain/post/content.ts';
 import type { CadenceSource } from '../cadence/check.ts';
 import { cadenceRefusal } from '../cadence/refusal.ts';
 import { liveCampaign } from '../campaigns/live.ts';

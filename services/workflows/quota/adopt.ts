@@ -1,5 +1,5 @@
 import { quotaIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { placesOf, type QuotaState } from '#domain/quota.ts';
 import { monthOf } from '#domain/zones.ts';
 import { inGroups, planOf } from '../fan-out.ts';

@@ -1,8 +1,8 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
-import { lacksIntent, type PostState, post } from '#domain/post.ts';
+import { lacksIntent, type PostState, post } from '#domain/post/post.ts';
+import { neededTimes, type TargetState, target, timesEver } from '#domain/post-target/target.ts';
 import { placesOf, postsWithPlaces, type QuotaPlace, type QuotaState } from '#domain/quota.ts';
-import { neededTimes, type TargetState, target, timesEver } from '#domain/target.ts';
 import { monthOf } from '#domain/zones.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

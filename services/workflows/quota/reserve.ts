@@ -1,8 +1,8 @@
 import type { Pool } from 'pg';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { quotaIdOf } from '#domain/ids.ts';
+import { neededTimes, type TargetCommand, type TargetState, target, timeWanted } from '#domain/post-target/target.ts';
 import { type Awaited, placesOf, quotaExceeded } from '#domain/quota.ts';
-import { neededTimes, type TargetCommand, type TargetState, target, timeWanted } from '#domain/target.ts';
 import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';

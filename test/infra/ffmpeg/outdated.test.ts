@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { TranscodeError } from '#contracts/ports/transcoder.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
-import { outdatedFfmpegAt } from '#services/standalone/outdated-ffmpeg.ts';
+import { outdatedFfmpegAt } from '#services/standalone/options.ts';
 import { makeClip, makeGif } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
 import { gradient, save } from '#test/support/media/pictures.ts';

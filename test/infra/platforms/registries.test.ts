@@ -1,7 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
-import * as domain from '#domain/platforms/networks.ts';
 import { rules } from '#domain/platforms/registry.ts';
 import { imitations } from '#infra/platforms/sandbox/imitations.ts';
 import * as sandbox from '#infra/platforms/sandbox/networks.ts';
@@ -14,7 +13,7 @@ const entries = (folder: string) => readdirSync(path.join(root, folder), { withF
 
 suite('registries of networks', (t) => {
   t('exactly the networks of the enum have rules', () => {
-    deepEqual(Object.keys(domain).sort(), enumerated);
+    deepEqual(Object.keys(rules).sort(), enumerated);
     for (const platform of platforms) equal(rules[platform].platform, platform);
   });
 

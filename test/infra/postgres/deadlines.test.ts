@@ -12,7 +12,7 @@ import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { EventWriter } from '#infra/postgres/event-writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { TailSignal } from '#infra/postgres/tail-signal.ts';
-import { withRebuildLock } from '#projections/rebuild-lock.ts';
+import { withRebuildLock } from '#projections/engine/rebuild.ts';
 import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
 import { runSql } from '#test/support/event-store/postgres.ts';

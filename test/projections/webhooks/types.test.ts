@@ -3,8 +3,8 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { type Decider, type Fact, Rejection } from '#domain/decider.ts';
 import { accountIdOf, approvalIdOf, envelopeIdOf, keyedIdOf, recycledPostIdOf, targetIdOf } from '#domain/ids.ts';
-import { type PostCommand, post, statusOf, type TargetOutcome } from '#domain/post.ts';
-import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { type PostCommand, post, statusOf, type TargetOutcome } from '#domain/post/post.ts';
+import { type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
 import {
   envelope,
   kindsPublished,

@@ -1,7 +1,7 @@
 /** What a person at the terminal types counts as a yes only where it is one. */
 import assert from 'node:assert/strict';
 import { PassThrough } from 'node:stream';
-import { onTerminal } from '#services/admin/confirm.ts';
+import { onTerminal } from '#services/admin/print.ts';
 import { suite } from '#test/support/suite.ts';
 
 const typed = async (text: string | null): Promise<boolean> => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { post } from '#domain/post.ts';
-import { target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { target } from '#domain/post-target/target.ts';
 import { cleanUpDisconnected } from '#services/outcomes/disconnected.ts';
 import { type Composer, composedWorld, composer, refused } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type ApprovalState, approval } from '#domain/approval.ts';
 import { approvalIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

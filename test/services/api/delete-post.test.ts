@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recordOutcomes, recordOutcomesOf } from '#services/workflows/posts/outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { externalRefIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';

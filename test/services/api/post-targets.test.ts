@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { post as postDecider } from '#domain/post.ts';
-import { type TargetCommand, target as targetDecider } from '#domain/target.ts';
+import { post as postDecider } from '#domain/post/post.ts';
+import { type TargetCommand, target as targetDecider } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { recycleLeadMs } from '#domain/post-recycle.ts';
-import { target } from '#domain/target.ts';
+import { recycleLeadMs } from '#domain/post/post-recycle.ts';
+import { target } from '#domain/post-target/target.ts';
 import { monthOf } from '#domain/zones.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';

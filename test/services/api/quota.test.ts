@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { post } from '#domain/post.ts';
-import { recycleLeadMs } from '#domain/post-recycle.ts';
-import { target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { recycleLeadMs } from '#domain/post/post-recycle.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
 import { contextOf } from '#services/workflows/provision.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { operations } from '#services/api/operations.ts';

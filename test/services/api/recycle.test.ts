@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { recycledPostIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { recycleLeadMs } from '#domain/post-recycle.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { recycleLeadMs } from '#domain/post/post-recycle.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
 import { recordOutcomes } from '#services/workflows/posts/outcomes.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { client } from '#domain/client.ts';
 import { exportsEndAt, type ReportCommand, report } from '#domain/report.ts';
-import { maxRuns } from '#projections/reports.ts';
+import { maxRuns } from '#projections/models/reports.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { exportDays, type ReportDefinition } from '#schemas/report.ts';
 import { contextOf } from '#services/workflows/provision.ts';

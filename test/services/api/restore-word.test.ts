@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { noAdapter } from '#domain/publish-failures.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
-import { leaseKindOfTargets } from '#projections/due-targets.ts';
+import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { Restores, restored } from '#runtime/work/restores.ts';

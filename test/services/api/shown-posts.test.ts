@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { getPost } from '#projections/one-post.ts';
-import { renderPost } from '#projections/posts.ts';
+import { renderPost } from '#projections/models/posts.ts';
+import { getPost } from '#projections/queries/one-post.ts';
 import { ShownPosts } from '#services/api/posts/shown.ts';
 import { composedWorld } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';

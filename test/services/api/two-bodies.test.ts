@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict';
 import { approval } from '#domain/approval.ts';
 import { approvalIdOf, recycledPostIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
-import { recycleLeadMs } from '#domain/post-recycle.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { recycleLeadMs } from '#domain/post/post-recycle.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';

@@ -7,8 +7,8 @@ import {
   mediaIssues,
   type PostAsset,
   type PostAssets,
-} from '#domain/compose.ts';
-import type { Destination } from '#domain/scheduling.ts';
+} from '#domain/post/compose.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, TargetSelection, Variant } from '#schemas/post.ts';
 import { documentProbe, imageProbe, videoProbe } from '#test/services/domain/renditions/probes.ts';

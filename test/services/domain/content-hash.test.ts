@@ -1,6 +1,6 @@
 import { equal, match, notEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type CoveredBody, contentHashOf } from '#domain/content-hash.ts';
+import { type CoveredBody, contentHashOf } from '#domain/post/content.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';

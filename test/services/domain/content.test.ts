@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { contentFor, firstCommentOf, goesOutAsThread } from '#domain/content.ts';
+import { contentFor, firstCommentOf, goesOutAsThread } from '#domain/post/content.ts';
 import { platforms } from '#schemas/common.ts';
 import type { Variant } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { isReleasedFor, type LivePost, newestBody, post } from '#domain/post.ts';
+import { isReleasedFor, type LivePost, newestBody, post } from '#domain/post/post.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { planned, postBody } from '#test/support/samples.ts';

@@ -1,5 +1,5 @@
 import { deepEqual } from 'node:assert/strict';
-import { mediaIdsOf, needsOfTarget } from '#domain/post-media.ts';
+import { mediaIdsOf, needsOfTarget } from '#domain/post/content.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';

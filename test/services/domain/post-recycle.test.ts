@@ -1,6 +1,6 @@
 import { equal } from 'node:assert/strict';
-import { post } from '#domain/post.ts';
-import { type RecycleCommand, recycleWorkAt } from '#domain/post-recycle.ts';
+import { post } from '#domain/post/post.ts';
+import { type RecycleCommand, recycleWorkAt } from '#domain/post/post-recycle.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { planned } from '#test/support/samples.ts';

@@ -8,7 +8,7 @@ import {
   publishedAtOf,
   statusOf,
   type TargetOutcome,
-} from '#domain/post.ts';
+} from '#domain/post/post.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { seeded } from '#test/support/seed.ts';

@@ -1,7 +1,7 @@
 import { deepEqual, equal, match } from 'node:assert/strict';
-import { type PostAsset, type PostAssets, type PostRendition, ruleIssues } from '#domain/compose.ts';
-import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/preview.ts';
-import type { Destination } from '#domain/scheduling.ts';
+import { type PostAsset, type PostAssets, type PostRendition, ruleIssues } from '#domain/post/compose.ts';
+import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/post/preview.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';

@@ -1,6 +1,13 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
-import { afterRun, nextRun, patternOf, runToPrepare, scheduleOfTimes, wishedTimes } from '#domain/recycle-times.ts';
+import {
+  afterRun,
+  nextRun,
+  patternOf,
+  runToPrepare,
+  scheduleOfTimes,
+  wishedTimes,
+} from '#domain/post/recycle-times.ts';
 import { planned } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';

@@ -5,7 +5,7 @@
 import * as assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { Temporal } from 'temporal-polyfill';
-import { type Destination, type PlanInput, scheduleIssues } from '#domain/scheduling.ts';
+import { type Destination, type PlanInput, scheduleIssues } from '#domain/post/scheduling.ts';
 import { clockChangeAt, monthsAfter } from '#domain/zones.ts';
 import { planOf } from '#test/support/planning.ts';
 import { seeded } from '#test/support/seed.ts';

@@ -7,7 +7,7 @@ import {
   jitterOf,
   type PlanInput,
   scheduleIssues,
-} from '#domain/scheduling.ts';
+} from '#domain/post/scheduling.ts';
 import { isTimezone } from '#domain/zones.ts';
 import { planOf } from '#test/support/planning.ts';
 import { suite } from '#test/support/suite.ts';

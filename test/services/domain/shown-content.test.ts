@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { contentFor } from '#domain/content.ts';
 import { overrideRules, rulesOf, sentText, titleFor } from '#domain/platforms/index.ts';
-import { mediaIdsOf } from '#domain/post-media.ts';
+import { contentFor, mediaIdsOf } from '#domain/post/content.ts';
 import { type Decided, shownContent } from '#domain/shown-content.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { someValue } from '#test/support/override-values.ts';

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
-import { isOpen, type TargetCommand, type TargetState, target } from '#domain/target.ts';
+import { isOpen, type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
 import type { FirstCommentIssue, TargetEvent } from '#schemas/target.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { failure, planned } from '#test/support/samples.ts';

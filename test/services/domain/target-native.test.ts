@@ -1,6 +1,5 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict';
 import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
-import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   isBeingCanceled,
@@ -10,7 +9,8 @@ import {
   type TargetState,
   TooLate,
   target,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
+import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';

@@ -1,6 +1,6 @@
 import { deepEqual } from 'node:assert/strict';
+import { isKnownSince, type ScheduledTarget, target, wasDueBefore } from '#domain/post-target/target.ts';
 import { firstCommentUnknown, restored } from '#domain/publish-failures.ts';
-import { isKnownSince, type ScheduledTarget, target, wasDueBefore } from '#domain/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';

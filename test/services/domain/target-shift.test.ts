@@ -1,4 +1,4 @@
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { failure, planned } from '#test/support/samples.ts';

@@ -1,7 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
-import { publishUnanswered } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   isOpen,
@@ -11,7 +10,8 @@ import {
   type TargetState,
   TooLate,
   target,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
+import { publishUnanswered } from '#domain/publish-failures.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { account } from '#domain/account.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { dayOf, minuteOf, nextNight } from '#services/insights/schedule.ts';

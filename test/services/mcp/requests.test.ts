@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
 import { instantOf } from '#domain/zones.ts';
 import { createStatements, tableOf } from '#projections/analytics/tables.ts';
 import { execute } from '#runtime/eventing/execute.ts';

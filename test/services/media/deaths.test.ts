@@ -5,7 +5,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { usesOf } from '#services/media/uses.ts';
 import { clip } from '#test/support/clip.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import sharp from 'sharp';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Cores } from '#services/media/cores.ts';
 import { clearOffers } from '#services/media/offers.ts';

@@ -15,7 +15,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { Readiness } from '#runtime/process/telemetry.ts';
 import { Slots } from '#runtime/work/slots.ts';
 import type { FetchFile } from '#services/media/deps.ts';
-import { clearImports } from '#services/media/imports.ts';
+import { clearImports } from '#services/media/offers.ts';
 import { NoRoom, videoSlotOf, videoSlots } from '#services/media/videos.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import { clip } from '#test/support/clip.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { deferredLimitMs, overdueAfterMs, type TargetCommand, target } from '#domain/target.ts';
-import { leaseKindOfTargets } from '#projections/due-targets.ts';
+import { deferredLimitMs, overdueAfterMs, type TargetCommand, target } from '#domain/post-target/target.ts';
+import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

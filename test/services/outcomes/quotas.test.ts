@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { account } from '#domain/account.ts';
 import { quotaIdOf } from '#domain/ids.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { startOutcomes } from '#services/outcomes/outcomes.ts';
 import { sweepQuotas } from '#services/outcomes/quotas.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { everyWorkspace, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { newestRestore, restored } from '#runtime/work/restores.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { client } from '#domain/client.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Mortals } from '#test/support/mortals.ts';

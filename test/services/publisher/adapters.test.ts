@@ -7,14 +7,14 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
+import { Deadline } from '#services/publisher/deps.ts';
 import { FairQueue } from '#services/publisher/fair-queue.ts';
 import type { LeasedTarget } from '#services/publisher/leased-target.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile-schedule.ts';
 import { Steps } from '#services/publisher/steps.ts';
-import { Deadline } from '#services/publisher/time.ts';
 import { patience } from '#test/support/patience.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';

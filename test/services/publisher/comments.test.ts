@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { CommentOutcome, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { account as accountDecider } from '#domain/account.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';

@@ -1,8 +1,8 @@
 import { equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { contentFor } from '#domain/content.ts';
 import type { MediaState } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
+import { contentFor } from '#domain/post/content.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { readinessOf } from '#services/publisher/media-readiness.ts';

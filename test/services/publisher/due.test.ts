@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
-import { spareRows } from '#projections/due-targets.ts';
-import { migrate } from '#projections/tables.ts';
+import { migrate } from '#projections/engine/tables.ts';
+import { spareRows } from '#projections/queries/due-targets.ts';
 import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { DueSearch } from '#services/publisher/due-search.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishSteps } from '#contracts/ports/platform.ts';
-import { type TargetCommand, type TargetIn, target } from '#domain/target.ts';
+import { type TargetCommand, type TargetIn, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { everyWorkspace, holdPublishing, PublishingHold, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { adapterMembers, schedulerMembers } from '#runtime/work/publishing-wall.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { MediaCommand } from '#domain/media.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailure } from '#domain/media-failures.ts';
-import { target as decider } from '#domain/target.ts';
+import { target as decider } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { readyAsset } from '#test/support/assets.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
-import { post } from '#domain/post.ts';
-import { isBeingCanceled, type TargetCommand, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { isBeingCanceled, type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
-import { post } from '#domain/post.ts';
-import { isBeingCanceled, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { isBeingCanceled, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { Mortals } from '#test/support/mortals.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { post } from '#domain/post.ts';
-import { type TargetCommand, type TargetIn, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { type TargetCommand, type TargetIn, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { targetIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
-import { type ScheduledTarget, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { type ScheduledTarget, target } from '#domain/post-target/target.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
 import { account as accountDecider } from '#domain/account.ts';
 import { effectiveOverrides } from '#domain/platforms/index.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';

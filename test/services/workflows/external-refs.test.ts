@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { externalRefIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';

@@ -1,8 +1,8 @@
 import { deepEqual, equal, notEqual, ok, rejects } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { targetIdOf } from '#domain/ids.ts';
-import { post } from '#domain/post.ts';
-import { type TargetCommand, target } from '#domain/target.ts';
+import { post } from '#domain/post/post.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { TargetTime } from '#schemas/target.ts';

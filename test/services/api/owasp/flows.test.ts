@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { grantsOfMember } from '#projections/grants.ts';
+import { grantsOfMember } from '#projections/models/grants.ts';
 import { openConsent, sealConsent } from '#services/auth/consent.ts';
 import { pendingConsent } from '#services/auth/pending-consent.ts';
 import type { World } from '#test/support/http.ts';

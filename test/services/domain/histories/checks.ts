@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { type LivePost, newestBody, statusOf } from '#domain/post.ts';
+import { type LivePost, newestBody, statusOf } from '#domain/post/post.ts';
+import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
-import type { ScheduledTarget } from '#domain/target.ts';
-import { bodyAt } from '#projections/post-bodies.ts';
-import { type PostRow, renderPost, withTargets } from '#projections/posts.ts';
-import type { TargetRow } from '#projections/targets.ts';
+import { bodyAt } from '#projections/models/post-bodies.ts';
+import { type PostRow, renderPost, withTargets } from '#projections/models/posts.ts';
+import type { TargetRow } from '#projections/models/targets.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';

@@ -1,11 +1,11 @@
-import { nativePostLate } from '#domain/publish-failures.ts';
 import {
   attemptAt,
   type RetryPolicy,
   type ScheduledTarget,
   type TargetCommand,
   type TargetState,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
+import { nativePostLate } from '#domain/publish-failures.ts';
 import type { Segment } from '#schemas/target.ts';
 import { failure } from '#test/support/samples.ts';
 

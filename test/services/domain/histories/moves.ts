@@ -5,7 +5,7 @@ import {
   overdueAfterMs,
   type ScheduledTarget,
   type TargetState,
-} from '#domain/target.ts';
+} from '#domain/post-target/target.ts';
 import { type CommandName, commandNames, isSent, minuteMs, workOn } from './commands.ts';
 import type { Account, World } from './world.ts';
 

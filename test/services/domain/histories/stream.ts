@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { type Decider, type Fact, Rejection } from '#domain/decider.ts';
-import { applyEvent, type Model, type Row } from '#projections/model.ts';
+import { applyEvent, type Model, type Row } from '#projections/engine/model.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 
 /** A stream of one decider: its state is kept event by event, as a process keeps it, and its row as a projection does. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { contentHashOf } from '#domain/content-hash.ts';
 import { Rejection } from '#domain/decider.ts';
 import { scheduleModeOf } from '#domain/native-window.ts';
+import { contentHashOf } from '#domain/post/content.ts';
 import {
   type Intent,
   isReleasedFor,
@@ -12,9 +12,9 @@ import {
   post,
   publishedAtOf,
   type UnsettledTarget,
-} from '#domain/post.ts';
-import type { DecidePost, Submission } from '#domain/post-approval.ts';
-import type { RecycleThen } from '#domain/post-recycle.ts';
+} from '#domain/post/post.ts';
+import type { DecidePost, Submission } from '#domain/post/post-approval.ts';
+import type { RecycleThen } from '#domain/post/post-recycle.ts';
 import {
   attemptAt,
   isBeingCanceled,
@@ -26,10 +26,10 @@ import {
   type TargetState,
   TooLate,
   target,
-} from '#domain/target.ts';
-import type { Model } from '#projections/model.ts';
-import { posts } from '#projections/posts.ts';
-import { postTargets } from '#projections/targets.ts';
+} from '#domain/post-target/target.ts';
+import type { Model } from '#projections/engine/model.ts';
+import { posts } from '#projections/models/posts.ts';
+import { postTargets } from '#projections/models/targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';

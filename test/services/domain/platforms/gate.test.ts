@@ -11,7 +11,7 @@ import {
   takesCoverFrame,
   titleFor,
 } from '#domain/platforms/index.ts';
-import { youtubeTitle } from '#domain/platforms/youtube/text.ts';
+import { youtubeTitle } from '#domain/platforms/networks/youtube.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,7 +1,7 @@
 /** Texts whose length the networks themselves publish. */
 import { deepEqual, equal } from 'node:assert/strict';
 import { textLength } from '#domain/platforms/index.ts';
-import { shownText } from '#domain/platforms/telegram/text.ts';
+import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { weightedLength } from '#domain/platforms/weighted-length.ts';
 import { suite } from '#test/support/suite.ts';
 

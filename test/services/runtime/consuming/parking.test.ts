@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
-import { parkedRows } from '#projections/parked.ts';
-import { migrate as migrateReadModels } from '#projections/tables.ts';
+import { parkedRows } from '#projections/engine/positions.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { countParked, isRetryPending, listParked, maxListed, parkedGroups } from '#runtime/consuming/parked-reads.ts';
 import {
   keepParked,

@@ -17,8 +17,7 @@ import {
   type DownloadOptions,
   download,
 } from '#runtime/egress/download.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { resolveByDns } from '#runtime/egress/resolve.ts';
+import { EgressGuard, resolveByDns } from '#runtime/egress/guard.ts';
 import { type DnsDouble, dnsDouble } from '#test/support/dns-double.ts';
 import { certificateFor, trust } from '#test/support/egress-certificate.ts';
 import { type ReceiverPath, type Receivers, startReceivers } from '#test/support/egress-receivers.ts';

@@ -1,6 +1,12 @@
 import { deepEqual, equal, match, ok, rejects, throws } from 'node:assert/strict';
-import { EgressGuard, type GuardOptions, NotAllowed, Unresolved } from '#runtime/egress/guard.ts';
-import { type Resolve, resolveByDns } from '#runtime/egress/resolve.ts';
+import {
+  EgressGuard,
+  type GuardOptions,
+  NotAllowed,
+  type Resolve,
+  resolveByDns,
+  Unresolved,
+} from '#runtime/egress/guard.ts';
 import { type DnsDouble, dnsDouble } from '#test/support/dns-double.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,6 +1,6 @@
 /** A process that makes one call over the Postgres event store, and prints its answer; a fault point may end it first. */
 
-import { target } from '#domain/target.ts';
+import { target } from '#domain/post-target/target.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';

@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type ClientCommand, client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { keyedIdOf } from '#domain/ids.ts';
-import { type TargetState, target } from '#domain/target.ts';
+import { type TargetState, target } from '#domain/post-target/target.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import {

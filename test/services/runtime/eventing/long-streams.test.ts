@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
-import { post } from '#domain/post.ts';
+import { post } from '#domain/post/post.ts';
 import { webhook } from '#domain/webhook.ts';
 import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';

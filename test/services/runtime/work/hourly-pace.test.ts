@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { HourlyPace } from '#runtime/work/hourly-pace.ts';
+import { HourlyPace } from '#services/outcomes/credentials.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hourMs = 3_600_000;

@@ -1,0 +1,312 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { Lane } from '#contracts/ports/log.ts';
+import type { FailureAction } from '#runtime/consuming/options.ts';
+import {
+  forgetParked,
+  maxParkedStreams,
+  reasonOf,
+  setAside,
+  TooManyParked,
+  troubledStreams,
+} from '#runtime/consuming/parking.ts';
+import { applyInPieces, applied as done } from '#runtime/consuming/pieces.ts';
+import { fence } from '#runtime/consuming/positions.ts';
+import type { EventCodec } from '#runtime/eventing/codec.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { kindOf } from '#schemas/topics.ts';
+import { groupOf, type Projection, projectionOf } from '../index.ts';
+import { Projector } from './apply.ts';
+import { announcementSeconds, liveGeneration, type ProjectOptions, project } from './run.ts';
+import { createTables, createViews, dropTables } from './tables.ts';
+
+/** Events of one transaction of a replay. */
+const pageEvents = 1_000;
+
+interface ReplayOptions {
+  readonly pool: Pool;
+  readonly store: EventStore;
+  readonly codec: EventCodec;
+  readonly projection: Projection;
+  /** Its tables exist and are empty. */
+  readonly generation: number;
+  /**
+   * The live generation. Streams that it has parked are parked here too and do not count against the limit: they may
+   * have accumulated over years.
+   */
+  readonly live: number;
+  /** Commit position of the last event to apply; null = none. */
+  readonly upTo: bigint | null;
+  readonly signal?: AbortSignal;
+  readonly progress?: (events: number, position: bigint) => void;
+}
+
+/**
+ * Applies the store from its first event. A stream with an event that cannot be applied is parked for this generation,
+ * as the consumer does: one bad event must not prevent the rebuild that repairs the tables.
+ * @returns how many events the projection applied or parked
+ * @throws when the fault lies with no event, or when too many streams would be parked
+ */
+export const replay = async (options: ReplayOptions): Promise<number> => {
+  const { pool, store, codec, projection, generation, live, upTo, signal, progress } = options;
+  const projector = new Projector(projection, generation);
+  const kinds = new Set(projector.kinds);
+  const group = groupOf(projection.name, generation);
+  const known = await troubledStreams(pool, groupOf(projection.name, live));
+  let applied = 0;
+  for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
+    signal?.throwIfAborted();
+    const page = await store.readAll({ after, limit: pageEvents });
+    const last = page.at(-1);
+    if (last === undefined) break;
+    after = last.position;
+    const wanted = page.filter((one) => one.position <= upTo && kinds.has(kindOf(one.stream)));
+    if (wanted.length === 0) continue;
+    await applyPage({ pool, codec, projector, group, known, wanted });
+    applied += wanted.length;
+    progress?.(applied, after);
+  }
+  return applied;
+};
+
+interface Page {
+  readonly pool: Pool;
+  readonly codec: EventCodec;
+  readonly projector: Projector;
+  readonly group: string;
+  readonly known: readonly string[];
+  readonly wanted: readonly RecordedEvent[];
+}
+
+const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page): Promise<void> => {
+  const judged = new Map<string, { readonly action: 'park'; readonly reason: string }>();
+  const streams = new Set<string>();
+  const counted = new Set<string>();
+  const isKnown = new Set(known);
+  const markParked = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
+    judged.set(id, { action: 'park', reason });
+    streams.add(stream);
+    if (!isKnown.has(stream)) counted.add(stream);
+    if (counted.size > maxParkedStreams) throw new TooManyParked(group);
+  };
+  const piece = async (records: readonly RecordedEvent[]): Promise<FailureAction | null> =>
+    inTransaction(pool, async (tx) => {
+      const { ids } = await setAside(tx, group, records, judged, { known });
+      const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
+      const failure = await projector.apply(tx, events);
+      return { commit: failure === null, result: failure };
+    });
+  await applyInPieces({
+    records: wanted,
+    judged: ({ id, stream }) => judged.has(id) || streams.has(stream),
+    attempt: async (records) => {
+      try {
+        for (let failure = await piece(records); failure !== null; failure = await piece(records)) {
+          const { eventId, reason } = failure;
+          const culprit = records.find(({ id }) => id === eventId);
+          if (failure.action !== 'park' || culprit === undefined) throw new BrokenInvariant(reason);
+          markParked(culprit, reason);
+        }
+        return done;
+      } catch (error) {
+        if (!stopsLane(error) || isInstallationFault(error)) throw error;
+        return { kind: 'failed', error };
+      }
+    },
+    blame: (record, error) => {
+      markParked(record, reasonOf(error));
+      return true;
+    },
+    failed: (error) => {
+      throw error;
+    },
+  });
+};
+
+/** Shared by the rebuilds: starting a new consumer group at the log's ends, and waiting until it reaches later ends. */
+
+type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
+
+export const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
+  await pool.query(
+    `insert into ops.consumer_positions (consumer_group, lane, next_offset, position)
+     select $1, lane, next_offset, $4::int8 from unnest($2::text[], $3::int8[]) as r (lane, next_offset)
+     on conflict (consumer_group, lane) do update set next_offset = excluded.next_offset, position = excluded.position`,
+    [group, ends.map((one) => one.lane), ends.map((one) => one.nextOffset), position],
+  );
+};
+
+export const hasRead = async (pool: Pool, group: string, ends: Ends): Promise<boolean> => {
+  const { rows } = await pool.query('select lane, next_offset from ops.consumer_positions where consumer_group = $1', [
+    group,
+  ]);
+  const read = new Map<string, bigint>(rows.map((row) => [row.lane, BigInt(row.next_offset ?? 0)]));
+  return ends.every(({ lane, nextOffset }) => (read.get(lane) ?? 0n) >= (nextOffset ?? 0n));
+};
+
+/** True when the condition holds, false after `limitMs`. */
+export const until = async (
+  signal: AbortSignal,
+  holds: () => Promise<boolean>,
+  limitMs = Infinity,
+): Promise<boolean> => {
+  for (const end = performance.now() + limitMs; performance.now() < end; ) {
+    if (await holds()) return true;
+    await delay(20, undefined, { signal });
+  }
+  return false;
+};
+
+/** How often the session that holds the lock is probed, and how long an answer may take. Milliseconds. */
+const defaultBeatMs = 10_000;
+
+/**
+ * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the
+ * session, and with it the lock, is lost: the process that takes the lock next drops the tables of this rebuild.
+ * @throws Error where another process holds the lock, and where the lock was lost
+ */
+export const withRebuildLock = async <T>(
+  pool: Pool,
+  name: string,
+  signal: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  beatMs = defaultBeatMs,
+): Promise<T> =>
+  withConnection(pool, async (session, died) => {
+    const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
+      `rebuild ${name}`,
+    ]);
+    // A pooled session would keep the lock; the server frees it when the session ends.
+    died(new Error('a session that held a lock is not reused'));
+    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running: wait until it ends`);
+    const lost = new AbortController();
+    const lose = (cause: unknown): void =>
+      lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));
+    session.on('error', lose);
+    const ask = (text: string) => session.query({ text, query_timeout: beatMs / 2 } as QueryConfig).catch(lose);
+    const beat = setInterval(() => ask('select 1'), beatMs);
+    try {
+      return await work(AbortSignal.any([signal, lost.signal]));
+    } catch (error) {
+      throw lost.signal.aborted ? lost.signal.reason : error;
+    } finally {
+      clearInterval(beat);
+      // The server frees the lock some time after the goodbye, and until then it would refuse the next rebuild.
+      if (!lost.signal.aborted) await ask('select pg_advisory_unlock_all()');
+      session.off('error', lose);
+    }
+  });
+
+/**
+ * Fills new tables of a projection beside the live ones while events go on: first from the store, up to a head taken
+ * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
+ * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
+ * rebuild drops them.
+ */
+
+interface RebuildOptions extends ProjectOptions {
+  readonly name: string;
+}
+
+interface Rebuilt {
+  readonly generation: number;
+  /** Events read from the store. */
+  readonly events: number;
+  /** Whether the old tables are dropped; false while a process still announces that it reads them. */
+  readonly dropped: boolean;
+}
+
+export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
+  withRebuildLock(options.pool, options.name, options.signal, (signal) =>
+    rebuildAlone({ ...options, signal }, projectionOf(options.name)),
+  );
+
+const rebuildAlone = async (options: RebuildOptions, projection: Projection): Promise<Rebuilt> => {
+  const { pool, store, log, codec, name, logger, signal } = options;
+  const { live: old } = await liveGeneration(pool, name);
+  const generation = await begin(pool, projection, old);
+  logger.info({ projection: name, from: old, to: generation }, 'rebuild: reading the store');
+
+  // The ends first: an event stored after the head taken below lies behind them in the log.
+  const ends = await log.ends(projection.topics);
+  const upTo = await store.head();
+  const events = await replay({ pool, store, codec, projection, generation, live: old, upTo, signal });
+  await placePositions(pool, groupOf(name, generation), ends, upTo);
+  faultPoint('rebuild:before-consume');
+
+  const over = new AbortController();
+  const consumer = project(projection, generation, { ...options, signal: AbortSignal.any([signal, over.signal]) });
+  const failed = (): string | undefined =>
+    [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
+  try {
+    // Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this.
+    for (let took = Infinity; took > nearMs; ) {
+      const began = performance.now();
+      const goal = await log.ends(projection.topics);
+      await until(signal, async () => {
+        const reason = failed();
+        if (reason !== undefined) throw new Error(`rebuild of ${name} cannot go on: ${reason}`);
+        return hasRead(pool, groupOf(name, generation), goal);
+      });
+      took = performance.now() - began;
+    }
+    faultPoint('rebuild:before-switch');
+    await withMigrationLock(pool, (tx) => switchTo(tx, projection, old, generation));
+    logger.info({ projection: name, generation, events }, 'rebuild: switched');
+    faultPoint('rebuild:before-drop');
+    // This consumer goes on until the followers of the live generation have noticed the switch, so that reads stay
+    // fresh.
+    const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
+      () => false,
+    );
+    if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
+    return { generation, events, dropped: free };
+  } finally {
+    over.abort();
+    await consumer.done.catch(() => undefined);
+  }
+};
+
+const dropWaitMs = (announcementSeconds + 5) * 1_000;
+const nearMs = 500;
+
+/** Draws the next generation and makes its tables; drops the tables of rebuilds that crashed. */
+const begin = async (pool: Pool, projection: Projection, live: number): Promise<number> => {
+  let generation = 0;
+  await withMigrationLock(pool, async (tx) => {
+    const { rows } = await tx.query('update ops.projections set newest = newest + 1 where name = $1 returning newest', [
+      projection.name,
+    ]);
+    generation = rows[0].newest;
+    for (let left = live + 1; left < generation; left += 1) {
+      await dropTables(tx, projection, left);
+    }
+    await createTables(tx, projection, generation);
+  });
+  return generation;
+};
+
+/** Fences the old generation first: a batch that is under way commits before the switch, and a later one is refused. */
+const switchTo = async (tx: PoolClient, projection: Projection, old: number, generation: number): Promise<void> => {
+  await fence(tx, groupOf(projection.name, old));
+  await forgetParked(tx, groupOf(projection.name, old));
+  await createViews(tx, projection, generation);
+  await tx.query('update ops.projections set live = $2, shape = $3 where name = $1', [
+    projection.name,
+    generation,
+    projection.shape,
+  ]);
+};
+
+const readersOf = async (pool: Pool, name: string, generation: number): Promise<number> => {
+  const { rows } = await pool.query(
+    'select count(*)::int as n from ops.projection_readers where name = $1 and generation = $2 and until > now()',
+    [name, generation],
+  );
+  return rows[0].n;
+};

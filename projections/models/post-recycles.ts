@@ -1,0 +1,86 @@
+import type { Knex } from 'knex';
+import type { ClientBase, Pool } from 'pg';
+import { type PostState, publishedAtOf, type RecycledFrom } from '#domain/post/post.ts';
+import { type Recycle, recycleWorkAt } from '#domain/post/post-recycle.ts';
+import type { PostStatus } from '#schemas/post.ts';
+
+/** The recycling of posts: the columns of a post's row, and the searches of the worker that makes the copies. */
+
+export interface RecycleColumns {
+  /** Null: nobody has set it. */
+  readonly recycle: Recycle | null;
+  /** Null: the post is no copy. */
+  readonly recycled_from: RecycledFrom | null;
+  /** When the worker has work with it next; null: it has none. */
+  readonly recycle_at: string | null;
+}
+
+export const recycleColumns = { recycle: 'jsonb', recycled_from: 'jsonb', recycle_at: 'timestamptz' } as const;
+
+export const recycleIndexes = [
+  { on: '(recycle_at, id) where recycle_at is not null' },
+  { on: `(client_id, id) where (recycle ->> 'enabled')::bool` },
+];
+
+export const recycleOfState = (state: Exclude<PostState, { status: 'none' }>, status: PostStatus): RecycleColumns => ({
+  recycle: state.recycle,
+  recycled_from: state.recycledFrom,
+  recycle_at: recycleWorkAt(state.recycle, status, publishedAtOf(state)),
+});
+
+/** A post that the worker looks at, with the instant from which it does, as Postgres writes it. */
+export interface RecycleDue {
+  readonly id: string;
+  readonly at: string;
+}
+
+export const beforeAllRecycles: RecycleDue = { id: '00000000-0000-0000-0000-000000000000', at: '-infinity' };
+
+/** The longest due first. `$1`: now, `$2`, `$3`: instant and id of the last one seen. */
+export const recyclesDueSql = `
+select p.id::text as id, p.recycle_at::text as at from read.posts p
+where p.recycle_at is not null and p.recycle_at <= $1 and (p.recycle_at, p.id) > ($2::timestamptz, $3::uuid)
+order by p.recycle_at, p.id limit 100`;
+
+export const recyclesDue = async (pool: Pool, now: Date, after: RecycleDue): Promise<readonly RecycleDue[]> =>
+  (await pool.query<RecycleDue>(recyclesDueSql, [now, after.at, after.id])).rows;
+
+/** `$1`: client, `$2`: id of the last one seen. */
+export const recycledOfClientSql = `
+select p.id::text as id from read.posts p
+where p.client_id = $1 and (p.recycle ->> 'enabled')::bool and p.id > $2 order by p.id limit 100`;
+
+/** Ids of the next posts of a client that are recycled. */
+export const recycledOfClient = async (
+  db: Pool | ClientBase,
+  clientId: string,
+  after: string,
+): Promise<readonly string[]> =>
+  (await db.query<{ id: string }>(recycledOfClientSql, [clientId, after])).rows.map(({ id }) => id);
+
+/** A post as the answers about its recycling need it. */
+export interface RecycledPost extends Pick<RecycleColumns, 'recycle'> {
+  readonly id: string;
+  readonly revision: number;
+  readonly status: PostStatus;
+}
+
+export const getRecycled = async (knex: Knex, workspaceId: string, id: string): Promise<RecycledPost | null> => {
+  const query = knex('read.posts').select('id', 'revision', 'status', 'recycle');
+  return (await query.where({ id, workspace_id: workspaceId }).first<RecycledPost | undefined>()) ?? null;
+};
+
+/** Of a post for which nobody has set it, too. */
+export const renderRecycle = ({ id, revision, recycle }: Pick<RecycledPost, 'id' | 'revision' | 'recycle'>) => {
+  const { everyDays = null, times = null, until = null } = recycle?.settings ?? {};
+  return {
+    object: 'recycle' as const,
+    postId: id,
+    enabled: recycle?.enabled ?? false,
+    ...{ everyDays, times, until },
+    nextAt: recycle?.next?.dueAt ?? null,
+    posted: recycle?.posted ?? 0,
+    stoppedReason: recycle?.stoppedReason ?? null,
+    revision,
+  };
+};

@@ -1,0 +1,397 @@
+import { titleFor } from '#domain/platforms/index.ts';
+import { type ContentBody, contentFor, firstCommentOf } from '#domain/post/content.ts';
+import { approvalTooLate } from '#domain/publish-failures.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Failure, PlannedTarget, TargetCancelReason, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import { change, defineModel, type Row, retired, unchanged } from '../engine/model.ts';
+import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
+import { countedSql, slotAtSql, waitingSql } from './sql.ts';
+import * as fold from './target-folds.ts';
+import { addSegment, atOnce, due, held, pending, renderSegments, type SegmentsOut, settled } from './target-folds.ts';
+
+/**
+ * Targets of posts and their progress. The content is that of the target's revision of its post and is joined when a
+ * target is read. The file is long
+ * because the columns, their fold, the rendering and the queries change together, and every event of a target changes
+ * one.
+ */
+
+interface FirstCommentIssue {
+  readonly code: string;
+  readonly message: string;
+  readonly platformCode: string | null;
+  readonly at: string;
+  /** When it is tried again; null: it is not. */
+  readonly retryAt: string | null;
+}
+
+interface Own {
+  readonly post_id: string;
+  readonly client_id: string;
+  readonly account_id: string;
+  readonly platform: Platform;
+  readonly status: TargetStatus;
+  readonly due_at: string;
+  readonly scheduled_local: string | null;
+  readonly timezone: string;
+  readonly jitter_seconds: number;
+  readonly schedule_mode: PlannedTarget['scheduleMode'];
+  readonly schedule_mode_reason: string | null;
+  readonly approval_late: PlannedTarget['approvalLate'] | null;
+  readonly attempts: number;
+  readonly takeover: number;
+  readonly published_at: string | null;
+  readonly external_id: string | null;
+  readonly permalink: string | null;
+  readonly segments: SegmentsOut | null;
+  readonly failure: Failure | null;
+  /** When the next attempt starts, or the running one was to; null: at `due_at`. */
+  readonly retry_at: string | null;
+  /**
+   * When a worker must act on the target next; null when none must. While publishing: the time of its last event.
+   */
+  readonly next_action_at: string | null;
+  /** As in the target's state. */
+  readonly overdue: boolean;
+  /** As in the target's state. */
+  readonly deferred_since: string | null;
+  /** As in the target's state. */
+  readonly unknown_since: string | null;
+  readonly first_comment_issue: FirstCommentIssue | null;
+  /** Id of the comment on the network. */
+  readonly first_comment_id: string | null;
+  /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
+  readonly undo: fold.UndoStatus | null;
+  readonly cancel_reason: TargetCancelReason | null;
+  readonly post_revision: number;
+  readonly applied_revision: number;
+}
+export type TargetRow = Row<Own>;
+
+export const postTargets = defineModel<Own, TargetEvent>({
+  name: 'post_targets',
+  kind: 'target',
+  columns: {
+    post_id: 'uuid',
+    client_id: 'uuid',
+    account_id: 'uuid',
+    platform: 'text',
+    status: 'text',
+    due_at: 'timestamptz',
+    scheduled_local: 'text',
+    timezone: 'text',
+    jitter_seconds: 'int4',
+    schedule_mode: 'text',
+    schedule_mode_reason: 'text',
+    approval_late: 'text',
+    attempts: 'int4',
+    takeover: 'int4',
+    published_at: 'timestamptz',
+    external_id: 'text',
+    permalink: 'text',
+    segments: 'jsonb',
+    failure: 'jsonb',
+    retry_at: 'timestamptz',
+    next_action_at: 'timestamptz',
+    overdue: 'bool',
+    deferred_since: 'timestamptz',
+    unknown_since: 'timestamptz',
+    first_comment_issue: 'jsonb',
+    first_comment_id: 'text',
+    undo: 'text',
+    cancel_reason: 'text',
+    post_revision: 'int4',
+    applied_revision: 'int4',
+  },
+  indexes: [
+    { on: '(workspace_id, due_at, id)' },
+    { on: '(post_id, due_at, id)' },
+    { on: '(account_id, due_at, id)' },
+    { on: '(client_id, due_at, id)' },
+    retired,
+    // Holds every column that posts are counted by, so that the count reads no rows.
+    {
+      on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
+        where published_at is not null`,
+    },
+    // The publisher searches one network at a time. Targets with an unknown outcome keep a past time for as long as it
+    // stays unknown: if this index held them, each search would pass all of them.
+    { on: "(platform, next_action_at, id) where next_action_at is not null and status <> 'outcome_unknown'" },
+    { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
+    { on: `(${attemptAtSql}, id) where ${unfinished}` },
+    // Of lists by status and network; see target-queries.ts.
+    { on: '(workspace_id, status, platform, due_at, id)' },
+    { on: '(client_id, status, platform, due_at, id)' },
+    { on: '(account_id, status, due_at, id)' },
+    // How often an account publishes; see cadence-slots.ts.
+    { on: `(account_id, ${slotAtSql}, id) where ${countedSql}` },
+    { on: `(account_id, retry_at, id) where ${waitingSql}` },
+    { on: `(deferred_since, id) where ${deferred}` },
+  ],
+  on: {
+    TargetScheduled: (_row, data, event) => ({
+      post_id: data.postId,
+      client_id: data.clientId,
+      account_id: data.accountId,
+      platform: data.platform,
+      ...pending(data.dueAt),
+      ...atOnce(data.scheduleMode, event),
+      scheduled_local: data.scheduledLocal,
+      timezone: data.timezone,
+      jitter_seconds: data.jitterSeconds,
+      schedule_mode: data.scheduleMode,
+      schedule_mode_reason: data.scheduleModeReason,
+      approval_late: data.approvalLate ?? null,
+      attempts: 0,
+      takeover: 0,
+      published_at: null,
+      external_id: null,
+      permalink: null,
+      segments: null,
+      ...fold.inTime,
+      unknown_since: null,
+      first_comment_issue: null,
+      first_comment_id: null,
+      undo: null,
+      cancel_reason: null,
+      post_revision: data.postRevision,
+      applied_revision: data.postRevision,
+    }),
+    TargetHeld: change((row, { postRevision }) => ({
+      ...row,
+      ...held(row, row.due_at),
+      status: 'awaiting_approval',
+      applied_revision: Math.max(row.applied_revision, postRevision),
+    })),
+    TargetReleased: change((row, { postRevision, dueAt }, event) => ({
+      ...row,
+      ...pending(dueAt),
+      ...atOnce(row.schedule_mode, event),
+      ...(dueAt === row.due_at ? {} : { scheduled_local: null, jitter_seconds: 0 }),
+      ...fold.inTime,
+      applied_revision: Math.max(row.applied_revision, postRevision),
+    })),
+    TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
+      ...row,
+      ...due(row, dueAt, event),
+      ...fold.undone(row),
+      scheduled_local: scheduledLocal,
+      jitter_seconds: jitterSeconds,
+    })),
+    TargetRevised: change((row, data, event) => ({
+      ...row,
+      schedule_mode: data.scheduleMode,
+      schedule_mode_reason: data.scheduleModeReason,
+      // A failed target stays failed until it is requeued.
+      ...(row.status === 'failed'
+        ? { due_at: data.dueAt, ...fold.inTime }
+        : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
+      scheduled_local: data.scheduledLocal,
+      timezone: data.timezone,
+      jitter_seconds: data.jitterSeconds,
+      post_revision: data.postRevision,
+      applied_revision: data.postRevision,
+    })),
+    TargetCanceled: change((row, { reason, postRevision }) => ({
+      ...row,
+      ...settled,
+      ...fold.undone(row),
+      status: 'canceled',
+      cancel_reason: reason,
+      applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
+    })),
+    TargetPublishStarted: change((row, { attempt, takeover }, event) => ({
+      ...row,
+      status: 'publishing',
+      attempts: attempt,
+      takeover,
+      failure: null,
+      next_action_at: event.metadata.occurredAt,
+    })),
+    TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: event.metadata.occurredAt })),
+    // The head's id and address are shown as soon as the head is published, also of a thread that is never finished.
+    TargetSegmentPublished: change((row, data, event) => ({
+      ...row,
+      ...(data.segment.index === 0 ? { external_id: data.externalId, permalink: data.permalink } : {}),
+      segments: addSegment(row.segments, data),
+      unknown_since: null,
+      deferred_since: null,
+      next_action_at: event.metadata.occurredAt,
+    })),
+    TargetPublishTakenOver: change((row, { takeover }, event) => ({
+      ...row,
+      takeover,
+      next_action_at: event.metadata.occurredAt,
+    })),
+    TargetHandedToPlatform: change(fold.handedOver),
+    TargetUndoRequested: change(fold.undoRequested),
+    TargetUndoFailed: change(fold.undoFailed),
+    TargetScheduleModeChanged: change(fold.modeChanged),
+    TargetPublished: change((row, { externalId, permalink, publishedAt }) => ({
+      ...row,
+      ...settled,
+      status: 'published',
+      external_id: externalId,
+      permalink,
+      published_at: publishedAt,
+      failure: null,
+    })),
+    TargetFailed: change((row, { attempt, failure }) => ({
+      ...row,
+      ...settled,
+      status: 'failed',
+      attempts: attempt,
+      failure,
+    })),
+    TargetApprovalLapsed: change((row) => ({ ...row, ...settled, status: 'failed', failure: approvalTooLate })),
+    TargetRateLimited: change((row, { retryAt, failure }, event) => ({
+      ...row,
+      ...fold.deferredBy(row, event),
+      status: 'rate_limited',
+      retry_at: retryAt,
+      next_action_at: retryAt,
+      failure,
+    })),
+    TargetPublishDeferred: change((row, { retryAt, failure }, event) => ({
+      ...row,
+      ...fold.deferredBy(row, event),
+      ...pending(row.due_at, retryAt),
+      failure,
+    })),
+    TargetOutcomeUnknown: change((row, { failure, reconcileAt }, event) => ({
+      ...row,
+      status: 'outcome_unknown',
+      failure,
+      retry_at: null,
+      deferred_since: null,
+      next_action_at: reconcileAt,
+      unknown_since: row.unknown_since ?? event.metadata.occurredAt,
+    })),
+    TargetAbsenceObserved: unchanged,
+    TargetOutcomeSettled: change((row, data, event) => {
+      if (data.outcome === 'absent') {
+        const since = data.by === 'admin' ? null : row.unknown_since;
+        return { ...row, ...pending(row.due_at, data.retryAt ?? event.metadata.occurredAt), unknown_since: since };
+      }
+      if (data.outcome === 'failed' && data.failure !== null) {
+        return { ...row, ...settled, status: 'failed', failure: data.failure };
+      }
+      return {
+        ...row,
+        ...settled,
+        status: 'published',
+        external_id: data.externalId,
+        permalink: data.permalink,
+        published_at: data.publishedAt ?? event.metadata.occurredAt,
+        failure: null,
+      };
+    }),
+    TargetPlaceLapsed: unchanged,
+    TargetOverdue: change((row) => ({ ...row, overdue: true })),
+    TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
+      ...row,
+      ...pending(row.due_at, retryAt),
+      // An automatic requeue changes nothing that a person was told of.
+      ...(by === 'schedule' ? {} : { ...fold.inTime, unknown_since: null }),
+    })),
+    TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
+      ...row,
+      next_action_at: dueAt,
+      first_comment_issue: refusal === null ? null : { ...refusal, at: event.metadata.occurredAt, retryAt: dueAt },
+    })),
+    TargetFirstCommentStarted: change((row, { deadline }) => ({ ...row, next_action_at: deadline })),
+    TargetFirstCommentPosted: change((row, { externalId }) => ({
+      ...row,
+      next_action_at: null,
+      first_comment_issue: null,
+      first_comment_id: externalId,
+    })),
+    TargetFirstCommentFailed: change((row, { code, message, platformCode }, event) => ({
+      ...row,
+      next_action_at: null,
+      first_comment_issue: { code, message, platformCode, at: event.metadata.occurredAt, retryAt: null },
+    })),
+    TargetRemovedOnPlatform: unchanged,
+  },
+});
+
+/** The part of a post's body that a target shows. */
+export type TargetContent = ContentBody;
+
+/** Columns of a target that an answer is rendered from. */
+export const shownOfTarget = [
+  'id',
+  'revision',
+  'created_at',
+  'updated_at',
+  'post_id',
+  'client_id',
+  'account_id',
+  'platform',
+  'status',
+  'due_at',
+  'scheduled_local',
+  'timezone',
+  'jitter_seconds',
+  'schedule_mode',
+  'schedule_mode_reason',
+  'attempts',
+  'published_at',
+  'external_id',
+  'permalink',
+  'segments',
+  'failure',
+  'retry_at',
+  'unknown_since',
+  'first_comment_issue',
+  'first_comment_id',
+  'undo',
+  'cancel_reason',
+  'post_revision',
+] as const satisfies readonly (keyof TargetRow)[];
+export type ShownTarget = Pick<TargetRow, (typeof shownOfTarget)[number]>;
+
+/** An attempt under way is not the next one. */
+const retryAtOf = ({ status, retry_at }: ShownTarget): string | null => (status === 'publishing' ? null : retry_at);
+
+export const renderTarget = (row: ShownTarget, body: TargetContent) => {
+  const { segments, overrides } = contentFor(body, row.platform);
+  const [head] = segments;
+  return {
+    id: row.id,
+    object: 'post_target' as const,
+    postId: row.post_id,
+    clientId: row.client_id,
+    accountId: row.account_id,
+    platform: row.platform,
+    status: row.status,
+    scheduledAt: row.due_at,
+    scheduledLocal: row.scheduled_local,
+    timezone: row.timezone,
+    jitterSeconds: row.jitter_seconds,
+    scheduleMode: row.schedule_mode,
+    scheduleModeReason: row.schedule_mode_reason,
+    attempts: row.attempts,
+    publishedAt: row.published_at,
+    externalId: row.external_id,
+    permalink: row.permalink,
+    segments: renderSegments(row.status, row.segments, segments.length),
+    failure: row.failure,
+    retryAt: retryAtOf(row),
+    // A row that a former release wrote has no such instant.
+    unknownSince: row.status === 'outcome_unknown' ? (row.unknown_since ?? row.updated_at) : null,
+    firstComment: firstCommentOf(row.platform, overrides),
+    firstCommentExternalId: row.first_comment_id,
+    firstCommentIssue: row.first_comment_issue,
+    undo: row.undo,
+    cancelReason: row.cancel_reason,
+    // For a thread, the content of its head.
+    title: titleFor(row.platform, head.content, overrides),
+    content: head.content,
+    mediaIds: head.mediaIds,
+    overrides,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    revision: row.revision,
+  };
+};

@@ -1,0 +1,186 @@
+import { createHash } from 'node:crypto';
+import type { Platform } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
+import type { Plan, PostBody, Schedule } from '#schemas/post.ts';
+import { maxTargets } from '#schemas/post.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
+import { Rejection } from '../decider.ts';
+import { targetIdOf } from '../ids.ts';
+import { scheduleModeOf, wantedModeOf } from '../native-window.ts';
+import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from '../zones.ts';
+
+/** Turns a selection of accounts and a schedule into a plan: the due time of each target, and the reason for it. */
+
+/** A selected account, with the zones in which its wall-clock times may be read. */
+export interface Destination {
+  readonly accountId: string;
+  readonly clientId: string;
+  readonly platform: Platform;
+  readonly accountTimezone: string | null;
+  readonly clientTimezone: string | null;
+  /** The rights that the account's owner granted, in the words of the network. */
+  readonly scopes: readonly string[];
+}
+
+/** A time that a target has of itself, before jitter. */
+export interface WishedTime {
+  readonly at: string;
+  /** Null: no wall-clock time was asked for. */
+  readonly local: string | null;
+  readonly timezone: string;
+}
+
+export interface PlanInput {
+  readonly postId: string;
+  readonly number: number;
+  readonly destinations: readonly Destination[];
+  readonly schedule: Schedule;
+  readonly timezone: string;
+  /** By account, instead of the times that the schedule gives. */
+  readonly times?: ReadonlyMap<string, WishedTime>;
+  readonly scheduleMode: PostBody['scheduleMode'];
+  readonly variants: PostBody['variants'];
+  /** Instant of the call, ISO 8601. */
+  readonly now: string;
+}
+
+/** How far in the past a time may lie and still mean "now". */
+const pastToleranceMs = 60_000;
+const horizonMonths = 18;
+
+/** The faults of a schedule that do not depend on its accounts. Paths are relative to the body. */
+export const scheduleIssues = (schedule: Schedule, timezone: string): readonly Issue[] => {
+  const issues: Issue[] = [];
+  if (!isTimezone(timezone)) {
+    issues.push({
+      path: '/timezone',
+      code: 'unknown_timezone',
+      message: 'must be an IANA timezone, such as Europe/Berlin',
+    });
+  }
+  const { type, scheduledAt, scheduledLocal, from, to } = schedule;
+  if (type === 'at' && scheduledAt === null && scheduledLocal === null) {
+    issues.push({
+      path: '/schedule/scheduledAt',
+      code: 'required',
+      message: 'is required, or scheduledLocal, when type is at',
+    });
+  }
+  if (type === 'at' && scheduledLocal !== null && !isLocalDateTime(scheduledLocal)) {
+    issues.push({ path: '/schedule/scheduledLocal', code: 'no_such_time', message: 'is not a time of the calendar' });
+  }
+  if (type === 'range') {
+    const missing = (path: string): Issue => ({ path, code: 'required', message: 'is required when type is range' });
+    if (from === null) issues.push(missing('/schedule/from'));
+    if (to === null) issues.push(missing('/schedule/to'));
+    if (from !== null && to !== null && to <= from) {
+      issues.push({ path: '/schedule/to', code: 'wrong_order', message: 'must be after from' });
+    }
+  }
+  return issues;
+};
+
+/** Whole seconds in [0, spread], the same for the same post and account. */
+export const jitterOf = (postId: string, accountId: string, spreadMinutes: number): number => {
+  if (spreadMinutes === 0) return 0;
+  const hash = createHash('sha256').update(`${postId}\n${accountId}`).digest().readUIntBE(0, 6);
+  return hash % (spreadMinutes * 60 + 1);
+};
+
+const inPast = (instant: string) => ({ code: 'schedule_in_past', message: `${instant} is in the past` }) as const;
+const tooFar = (instant: string) =>
+  ({ code: 'schedule_too_far', message: `${instant} is more than ${horizonMonths} months ahead` }) as const;
+
+/** Why a target cannot be due then; null: it can. */
+export const dueFault = (dueAt: string, now: string): 'schedule_in_past' | 'schedule_too_far' | null => {
+  if (Date.parse(dueAt) < Date.parse(now) - pastToleranceMs) return 'schedule_in_past';
+  return dueAt > monthsAfter(now, horizonMonths) ? 'schedule_too_far' : null;
+};
+
+/** Checks the new time of a single target. @throws Rejection `schedule_in_past`, `schedule_too_far` */
+export const checkDue = (dueAt: string, now: string, path: string): void => {
+  const fault = dueFault(dueAt, now);
+  if (fault === 'schedule_in_past') {
+    throw new Rejection('schedule_in_past', 'The target would be due in the past.', {
+      errors: [{ path, ...inPast(dueAt) }],
+    });
+  }
+  if (fault === 'schedule_too_far') {
+    throw new Rejection('schedule_too_far', 'The target would be due too far ahead.', {
+      errors: [{ path, ...tooFar(dueAt) }],
+    });
+  }
+};
+
+const zoneOf = (destination: Destination, timezone: string): string =>
+  destination.accountTimezone ?? destination.clientTimezone ?? timezone;
+
+const scheduledLocalOf = ({ type, scheduledLocal }: Schedule): string | null => (type === 'at' ? scheduledLocal : null);
+
+/** The requested instant of destination `index` of `count`, before jitter. */
+const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
+  const { schedule, now } = input;
+  if (schedule.type === 'now') return now;
+  if (schedule.type === 'at') {
+    if (schedule.scheduledLocal !== null)
+      return instantOf(schedule.scheduledLocal, zoneOf(destination, input.timezone));
+    return schedule.scheduledAt ?? now;
+  }
+  const from = Date.parse(schedule.from ?? now);
+  const to = Date.parse(schedule.to ?? now);
+  const step = count > 1 ? (index * (to - from)) / (count - 1) : 0;
+  return new Date(Math.round(from + step)).toISOString();
+};
+
+/** A plan, and every reason for which it is refused. */
+export interface ConsideredPlan {
+  readonly plan: Plan;
+  /** `no_targets`, `validation_failed` (too many), `schedule_in_past`, `schedule_too_far`; the latter name each account. */
+  readonly refusals: readonly Rejection[];
+}
+
+const countRefusals = (count: number): readonly Rejection[] => {
+  if (count === 0) return [new Rejection('no_targets', 'The selection holds no connected account.')];
+  if (count <= maxTargets) return [];
+  const message = `selects ${count} accounts, at most ${maxTargets} are allowed`;
+  const errors = [{ path: '/targets', code: 'too_many', message }] as const;
+  return [new Rejection('validation_failed', `A post goes to at most ${maxTargets} accounts.`, { errors })];
+};
+
+export const considerPlan = (input: PlanInput): ConsideredPlan => {
+  const all = [...input.destinations].sort((a, b) => (a.accountId < b.accountId ? -1 : 1));
+  const refusals = [...countRefusals(all.length)];
+  const destinations = all.slice(0, maxTargets);
+  const earliest = new Date(Date.parse(input.now) - pastToleranceMs).toISOString();
+  const latest = monthsAfter(input.now, horizonMonths);
+  const past: Issue[] = [];
+  const far: Issue[] = [];
+  const targets = destinations.map((destination, index): PlannedTarget => {
+    const { accountId, platform } = destination;
+    const own = input.times?.get(accountId);
+    const wished = own?.at ?? wishedAt(input, destination, index, destinations.length);
+    if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
+    if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
+    const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
+    const dueAt = new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString();
+    return {
+      targetId: targetIdOf(input.postId, accountId, input.number),
+      accountId,
+      clientId: destination.clientId,
+      platform,
+      dueAt,
+      scheduledLocal: own !== undefined ? own.local : scheduledLocalOf(input.schedule),
+      timezone: own?.timezone ?? zoneOf(destination, input.timezone),
+      jitterSeconds,
+      ...scheduleModeOf({ ...wantedModeOf(input, platform), platform, dueAt, now: input.now }),
+    };
+  });
+  if (past.length > 0) {
+    refusals.push(new Rejection('schedule_in_past', 'A target would be due in the past.', { errors: past }));
+  }
+  if (far.length > 0) {
+    const detail = 'A target would be due more than 18 months ahead.';
+    refusals.push(new Rejection('schedule_too_far', detail, { errors: far }));
+  }
+  return { plan: { number: input.number, targets }, refusals };
+};
