@@ -139,7 +139,7 @@ suite('architecture', (t) => {
       ['services/standalone/tour.ts', 'services/api/app.ts', true],
       ['services/api/app.ts', 'services/auth/tokens.ts', true],
       ['services/auth/tokens.ts', 'services/api/app.ts', false],
-      ['services/console/pages.ts', 'services/api/operation.ts', true],
+      ['services/console/pages.ts', 'services/api/call/operation.ts', true],
       ['services/api/app.ts', 'services/console/pages.ts', false],
       ['services/api/main.ts', 'services/front/parts.ts', true],
       ['services/api/app.ts', 'services/front/parts.ts', false],

@@ -41,7 +41,7 @@ const queriesOf = (file: string): number => codeOf(file).split(/\.query\(/).leng
 const verbsOf = (words: string): readonly string[] =>
   /^[a-z]+(?:[ -][a-z]+)*(?=$|[^\w-])/.exec(words)?.[0].split(' ') ?? [];
 
-const operation = 'services/api/operations/createPost.ts';
+const operation = 'services/api/posts/create.ts';
 
 /** What each step claims beside the places that it names. */
 const claims: Readonly<Record<number, () => void>> = {

@@ -1,29 +1,42 @@
 import Router from '@koa/router';
-import Koa from 'koa';
+import Koa, { type Middleware } from 'koa';
+import { metadataOf } from '#services/auth/protected-resource.ts';
 import { approvalPages } from './approval-page.ts';
-import { BearerTokens } from './bearer-tokens.ts';
-import { blobs } from './blobs.ts';
-import { BodyBudget } from './body-budget.ts';
-import type { CallPatience, Deps } from './deps.ts';
+import { Allowances, rateLimit, showAllowance } from './call/allowances.ts';
+import { BodyBudget, HeavyBodies } from './call/bodies.ts';
+import { invokerOf } from './call/call.ts';
+import { openToLimited, withinClients } from './call/client-limits.ts';
+import type { CallPatience, Deps } from './call/deps.ts';
+import { OwnWrites } from './call/own-writes.ts';
+import { problems } from './call/problems.ts';
+import { Warnings } from './call/warnings.ts';
+import { authenticator, role, scope, token } from './callers/authenticate.ts';
+import { BearerTokens } from './callers/bearer-tokens.ts';
 import { docsPages } from './docs/pages.ts';
-import { HeavyBodies } from './heavy-bodies.ts';
+import { answer, heldNotice } from './http/answer.ts';
+import { blobs } from './http/blobs.ts';
+import { correlation } from './http/correlation.ts';
+import { idempotencyKey, input } from './http/input.ts';
+import { fixedPathsOf, matched, unmatched } from './http/route.ts';
 import { invitePages } from './invites/pages.ts';
-import { invokerOf } from './invoke.ts';
-import { answer } from './middleware/answer.ts';
-import { authenticator, role, scope, token } from './middleware/auth.ts';
-import { openToLimited, withinClients } from './middleware/client-limits.ts';
-import { correlation } from './middleware/correlation.ts';
-import { heldNotice } from './middleware/held-notice.ts';
-import { idempotencyKey, input } from './middleware/input.ts';
-import { problems } from './middleware/problems.ts';
-import { Allowances, rateLimit, showAllowance } from './middleware/rate-limit.ts';
-import { fixedPathsOf, matched, unmatched } from './middleware/route.ts';
 import { operations } from './operations.ts';
-import { OwnWrites } from './own-writes.ts';
 import type { Part, PartTools } from './parts.ts';
-import { resourceMetadata } from './resource-metadata.ts';
 import { rootPage } from './root-page.ts';
-import { Warnings } from './warnings.ts';
+
+/** The document by which an app that was refused finds the authorization server of the api. */
+const resourceMetadata = (deps: Deps, allowances: Allowances): Middleware => {
+  const router = new Router({ strict: true, sensitive: true });
+  router.get('/.well-known/oauth-protected-resource/v1', async (ctx) => {
+    const resource = deps.baseUrl();
+    await allowances.spend(ctx, 1);
+    const documentation = `${new URL(resource).origin}/docs`;
+    ctx.set('Access-Control-Allow-Origin', '*');
+    ctx.set('Cache-Control', 'public, max-age=300');
+    ctx.body = JSON.stringify(metadataOf({ resource, name: 'Postline API', authUrl: deps.authUrl(), documentation }));
+    ctx.type = 'application/json';
+  });
+  return router.routes() as Middleware;
+};
 
 /**
  * Callers, and proxies in between, give up after some 30 s. A caller that gets 503 before that repeats the call under
@@ -69,7 +82,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   app.use(problems(deps));
   app.use(heldNotice(deps));
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
-  const invoke = invokerOf({ ...carryingOut, ...bodies, allowances });
+  const invoke = invokerOf({ ...carryingOut, ...bodies, allowances, operations });
   for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());

@@ -2,7 +2,7 @@ import { overrideRules, rulesOf } from '#domain/platforms/index.ts';
 import type { ShownItem } from '#domain/shown-content.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
 import type { Platform } from '#schemas/common.ts';
-import { alertOf, escapeHtml, expiry, page, timeOf } from './html.ts';
+import { alertOf, escapeHtml, expiry, page, timeOf } from './http/html.ts';
 
 /** The page on which a guest decides about a post. It escapes every text that a person has typed. */
 

@@ -15,15 +15,15 @@ import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { approvalPage } from './approval-html.ts';
 import { requireInForce } from './approvals/decide.ts';
 import { shownPostOf } from './approvals/shown.ts';
-import type { CallPatience, Deps } from './deps.ts';
-import { errors } from './errors.ts';
-import { pageHeadersWith } from './html.ts';
-import { readBody } from './json.ts';
-import { toProblem } from './middleware/problems.ts';
-import type { Allowances } from './middleware/rate-limit.ts';
+import type { Allowances } from './call/allowances.ts';
+import type { CallPatience, Deps } from './call/deps.ts';
+import { errors } from './call/errors.ts';
+import { readBody } from './call/json.ts';
+import { toProblem } from './call/problems.ts';
+import { Refusal } from './call/refusal.ts';
+import { stateOf } from './call/state.ts';
+import { pageHeadersWith } from './http/html.ts';
 import { forPeople, show, show404, tooLate } from './people.ts';
-import { Refusal } from './refusal.ts';
-import { stateOf } from './state.ts';
 
 /**
  * The page behind a link for a guest of the client. Opening it changes nothing: scanners of mail open links. The form

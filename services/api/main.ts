@@ -5,8 +5,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { openDoor } from './server.ts';
-import { baseUrlOf, startApi } from './start.ts';
-import { migrateApi } from './tables.ts';
+import { baseUrlOf, migrateApi, startApi } from './start.ts';
 
 await runProcess({
   name: 'api',

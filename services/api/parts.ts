@@ -1,11 +1,11 @@
 import type { Middleware } from 'koa';
-import type { Resource } from './bearer-tokens.ts';
-import type { CallPatience, Deps } from './deps.ts';
-import type { Invoke } from './invoke.ts';
-import type { Authenticate } from './middleware/auth.ts';
-import type { Allowances } from './middleware/rate-limit.ts';
-import type { Principal } from './operation.ts';
-import type { BodyTools } from './steps/input.ts';
+import type { Allowances } from './call/allowances.ts';
+import type { Invoke } from './call/call.ts';
+import type { CallPatience, Deps } from './call/deps.ts';
+import type { BodyTools } from './call/input.ts';
+import type { Principal } from './call/operation.ts';
+import type { Authenticate } from './callers/authenticate.ts';
+import type { Resource } from './callers/bearer-tokens.ts';
 
 /**
  * What the server serves beside the api, on hosts or paths of its own: a part answers its own requests and leaves all

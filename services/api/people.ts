@@ -1,11 +1,11 @@
 import type { Context, Middleware } from 'koa';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import type { Deps } from './deps.ts';
-import { errors } from './errors.ts';
-import { escapeHtml, page, pageHeaders } from './html.ts';
-import { toProblem } from './middleware/problems.ts';
-import type { Allowances } from './middleware/rate-limit.ts';
-import { stateOf } from './state.ts';
+import type { Allowances } from './call/allowances.ts';
+import type { Deps } from './call/deps.ts';
+import { errors } from './call/errors.ts';
+import { toProblem } from './call/problems.ts';
+import { stateOf } from './call/state.ts';
+import { escapeHtml, page, pageHeaders } from './http/html.ts';
 
 /** What every page behind a link has in common: the token in its address is the only permission; no cookie, no script. */
 

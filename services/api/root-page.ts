@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { escapeHtml, page, pageHeaders } from './html.ts';
-import type { Allowances } from './middleware/rate-limit.ts';
+import type { Allowances } from './call/allowances.ts';
+import { escapeHtml, page, pageHeaders } from './http/html.ts';
 import { operations } from './operations.ts';
 
 /** GET /: what is where, as JSON or as a page for a person. Paths relative to the root of the server. */

@@ -1,4 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
+import type { Context, Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
@@ -6,12 +7,17 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
+import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/models/invites.ts';
 import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
 import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
+import { migrateCredentialPlaces } from '#projections/queries/credential-places.ts';
 import { Freshness } from '#projections/queries/freshness.ts';
+import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
+import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -26,24 +32,79 @@ import {
   type Logger,
   publishingCheck,
   type Readiness,
+  readyAnswer,
   restoreCheck,
   type SelfReport,
 } from '#runtime/process/telemetry.ts';
-import { PublishingHold } from '#runtime/work/publishing-hold.ts';
-import { Restores } from '#runtime/work/restores.ts';
+import { migrateLeases } from '#runtime/work/leases.ts';
+import { migrateProgress } from '#runtime/work/progress.ts';
+import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { migrateRestores, Restores } from '#runtime/work/restores.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
+import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
+import { migratePeople } from '#services/auth/people/tables.ts';
 import { signInKeyUses, startUpkeep } from '#services/auth/upkeep.ts';
-import type { CallPatience, Deps, SandboxProfile } from './deps.ts';
-import { health } from './health.ts';
-import { Lists } from './lists.ts';
+import { migrateImportUrls } from '#services/workflows/import-urls.ts';
+import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
+import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
+import { Lists, openReadPool, silenceMs } from './call/lists.ts';
+import { migrateLastUses } from './callers/last-uses.ts';
 import type { Part } from './parts.ts';
-import { openReadPool, silenceMs } from './read-pool.ts';
+import { migrateRunPlaces } from './reports/run-places.ts';
 import type { Door } from './server.ts';
+
+/** How long the api repeats its public answer before it checks the dependencies again, milliseconds. */
+const readyStandsMs = 1_000;
+
+type Answer = Partial<ReturnType<typeof readyAnswer>>;
+
+/**
+ * Whether the process is ready and publishes, without reasons. The api checks the dependencies at most once a second however many
+ * callers ask, so that strangers cannot load the database.
+ */
+const readyOrNot = (report: SelfReport): (() => Promise<Answer>) => {
+  let asking: Promise<Answer> | null = null;
+  let until = Number.NEGATIVE_INFINITY;
+  const ask = async (): Promise<Answer> => {
+    try {
+      return readyAnswer(await report.checks());
+    } catch {
+      return { status: 'not_ready' };
+    } finally {
+      until = performance.now() + readyStandsMs;
+    }
+  };
+  return () => {
+    if (performance.now() >= until) {
+      until = Number.POSITIVE_INFINITY;
+      asking = ask();
+    }
+    return asking ?? Promise.resolve({ status: 'not_ready' });
+  };
+};
+
+/** Answers strangers and load balancers with yes or no, and whether publishing is held. The reasons and the figures are on OPS_PORT. */
+export const health = (report: SelfReport): Middleware => {
+  const ready = readyOrNot(report);
+  const answer = async (ctx: Context): Promise<void> => {
+    const alive = ctx.path === '/livez';
+    const said = alive ? { status: 'alive' } : await ready();
+    ctx.status = said.status === 'not_ready' ? 503 : 200;
+    ctx.type = 'application/json';
+    ctx.set('Cache-Control', 'no-store');
+    ctx.body = JSON.stringify(said);
+  };
+  return (ctx, next) => {
+    const known = ctx.path === '/livez' || ctx.path === '/readyz';
+    return known && (ctx.method === 'GET' || ctx.method === 'HEAD') ? answer(ctx) : next();
+  };
+};
 
 /** The api over adapters that its own main, or standalone, has opened. */
 
-export interface ApiAdapters {
+interface ApiAdapters {
   readonly databaseUrl: string;
   readonly pool: Pool;
   /** Opens another pool, whose statements may take this many milliseconds. */
@@ -57,7 +118,7 @@ export interface ApiAdapters {
   readonly analytics: ClickHouseClient | null;
 }
 
-export interface ApiOptions {
+interface ApiOptions {
   readonly adapters: ApiAdapters;
   /** The server that callers reach. */
   readonly door: Door;
@@ -67,7 +128,7 @@ export interface ApiOptions {
   readonly readiness: Readiness;
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
-  readonly sandboxProfile: SandboxProfile;
+  readonly sandboxProfile: SandboxProfileOf;
   /** Milliseconds by which the sandbox's clock is ahead for a workspace. */
   readonly sandboxAhead: (pool: Pool, workspaceId: string) => Promise<number>;
   /** How accounts of real networks are connected. */
@@ -82,7 +143,7 @@ export interface ApiOptions {
   readonly patience?: CallPatience;
 }
 
-export interface Api {
+interface Api {
   readonly port: number;
   /** REST root, with `/v1`. */
   readonly baseUrl: string;
@@ -182,4 +243,24 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
       await pool.end();
     },
   };
+};
+
+/** Tables that the api reads and writes: whichever process starts first makes them. */
+export const migrateApi = async (pool: Pool): Promise<void> => {
+  await migratePositions(pool);
+  await migrateReadModels(pool);
+  await migrateWebhooks(pool);
+  await migrateProgress(pool);
+  await migrateHolds(pool);
+  await migrateRestores(pool);
+  await migrateLeases(pool);
+  await migrateImportUrls(pool);
+  await migrateMediaUsage(pool);
+  await migrateNotedMonths(pool);
+  await migrateAnalytics(pool);
+  await migrateCredentialPlaces(pool);
+  await migratePeople(pool);
+  await migrateLastUses(pool);
+  await migrateRunPlaces(pool);
+  await migrateOAuth(pool);
 };

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
 import type { Membership } from '#projections/models/workspaces.ts';
-import type { Principal } from '#services/api/operation.ts';
+import type { Principal } from '#services/api/call/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
 import type { PersonSession } from '#services/auth/people/sessions.ts';
 

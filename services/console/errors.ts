@@ -1,9 +1,9 @@
 import type { Context } from 'koa';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
-import { errors } from '#services/api/errors.ts';
-import { logFailure, toProblem } from '#services/api/middleware/problems.ts';
-import { stateOf } from '#services/api/state.ts';
+import { errors } from '#services/api/call/errors.ts';
+import { logFailure, toProblem } from '#services/api/call/problems.ts';
+import { stateOf } from '#services/api/call/state.ts';
 import { TooManyAttempts } from '#services/auth/people/attempts.ts';
 import type { Console } from './deps.ts';
 import { StaleForm } from './forms.ts';

@@ -1,9 +1,9 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
 import { within } from '#runtime/process/within.ts';
+import { notFound } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/call/state.ts';
 import { tooLate } from '#services/api/people.ts';
-import { notFound } from '#services/api/refusal.ts';
-import { stateOf } from '#services/api/state.ts';
 import { ownerOfDevice } from '#services/auth/people/sign-in.ts';
 import { readCookie } from './cookies.ts';
 import type { Console, Visit, Visitor } from './deps.ts';

@@ -1,5 +1,5 @@
 import type { Middleware } from 'koa';
-import { toProblem } from '#services/api/middleware/problems.ts';
+import { toProblem } from '#services/api/call/problems.ts';
 import type { Part } from '#services/api/parts.ts';
 import { isHost } from '#services/auth/hosts.ts';
 import type { ConsolePages } from './pages.ts';

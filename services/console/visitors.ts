@@ -1,8 +1,8 @@
 import type { Context } from 'koa';
 import type { Membership } from '#projections/models/workspaces.ts';
 import type { Mode } from '#schemas/common.ts';
-import type { Principal } from '#services/api/operation.ts';
-import { sessionPrincipal } from '#services/api/sessions.ts';
+import type { Principal } from '#services/api/call/operation.ts';
+import { sessionPrincipal } from '#services/api/callers/bearer-tokens.ts';
 import { membershipsNow } from '#services/auth/judged.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import { findSession, type PersonSession } from '#services/auth/people/sessions.ts';

@@ -1,6 +1,6 @@
 /** Codes of refusals: tsc refuses a `Rejection` with any other. */
 
-/** A caller may meet these. Stable and public: each has its entry in the catalogue, `services/api/errors.ts`. */
+/** A caller may meet these. Stable and public: each has its entry in the catalogue, `services/api/call/errors.ts`. */
 export type ErrorCode =
   | 'invalid_json'
   | 'invalid_parameter'

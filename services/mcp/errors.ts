@@ -1,6 +1,6 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { errors } from '#services/api/errors.ts';
-import type { ProblemAnswer } from '#services/api/middleware/problems.ts';
+import { errors } from '#services/api/call/errors.ts';
+import type { ProblemAnswer } from '#services/api/call/problems.ts';
 
 /** A refusal in words for a model: what happened, what to do, and the code. Never what happened inside of the server. */
 

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
-import { errors } from '#services/api/errors.ts';
-import type { ProblemAnswer } from '#services/api/middleware/problems.ts';
+import { errors } from '#services/api/call/errors.ts';
+import type { ProblemAnswer } from '#services/api/call/problems.ts';
 import { challengeOf } from '#services/auth/protected-resource.ts';
 
 /** Answers to requests that never reach the protocol, in the form in which its clients read errors. */

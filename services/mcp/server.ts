@@ -6,8 +6,8 @@ import {
   type McpServerFactory,
   type ServerContext,
 } from '@modelcontextprotocol/server';
-import { logFailure, toProblem } from '#services/api/middleware/problems.ts';
-import type { Principal } from '#services/api/operation.ts';
+import type { Principal } from '#services/api/call/operation.ts';
+import { logFailure, toProblem } from '#services/api/call/problems.ts';
 import type { PartTools } from '#services/api/parts.ts';
 import { ToolCall, type ToolRequest } from './call.ts';
 import { wordsOf } from './errors.ts';

@@ -10,7 +10,7 @@ import { migrate } from '#projections/engine/tables.ts';
 import { listPosts } from '#projections/queries/post-queries.ts';
 import { listTargets } from '#projections/queries/target-queries.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
-import { openReadPool } from '#services/api/read-pool.ts';
+import { openReadPool } from '#services/api/call/lists.ts';
 import { fillLists, postValues, singlesAndPairs, targetValues, workspaceId } from '#test/support/filtered-lists.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { environment } from './environment.ts';

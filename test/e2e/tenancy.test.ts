@@ -12,7 +12,7 @@ import { dayOf } from '#domain/report-windows.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
-import type { Operation } from '#services/api/operation.ts';
+import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';

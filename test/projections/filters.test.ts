@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { migrate } from '#projections/engine/tables.ts';
 import { listPosts, type PostFilters } from '#projections/queries/post-queries.ts';
 import { listTargets, type TargetFilters } from '#projections/queries/target-queries.ts';
-import { readSettings } from '#services/api/read-pool.ts';
+import { readSettings } from '#services/api/call/lists.ts';
 import { fillLists, postValues, singlesAndPairs, targetValues, workspaceId } from '#test/support/filtered-lists.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';

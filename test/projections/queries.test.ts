@@ -28,7 +28,7 @@ import { countedTargets, usedPlaces } from '#projections/queries/quota-targets.t
 import { sameTexts } from '#projections/queries/same-texts.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { readSettings } from '#services/api/read-pool.ts';
+import { readSettings } from '#services/api/call/lists.ts';
 import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { watched } from '#test/support/pool.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';

@@ -10,7 +10,7 @@ import { listPosts } from '#projections/queries/post-queries.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { searchedCharacters } from '#schemas/post.ts';
-import { readSettings } from '#services/api/read-pool.ts';
+import { readSettings } from '#services/api/call/lists.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, scheduledPost, TestKeys } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';

@@ -8,7 +8,7 @@ import { wordedKeywords } from '#schemas/issue-words.ts';
 import { issueCodes } from '#schemas/issues.ts';
 import { annotations, forType } from '#schemas/published.ts';
 import { issuesOf, maxIssues } from '#schemas/validator.ts';
-import { contractFiles } from '#services/api/contract/emit.ts';
+import { contractFiles } from '#services/api/emit.ts';
 import { operations } from '#services/api/operations.ts';
 import { isJargon } from '#test/support/jargon.ts';
 import { suite } from '#test/support/suite.ts';

@@ -7,7 +7,7 @@ import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
-import { migrateApi } from '#services/api/tables.ts';
+import { migrateApi } from '#services/api/start.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { migrateMedia } from '#services/media/tables.ts';
 import { migrateOutcomes } from '#services/outcomes/tables.ts';

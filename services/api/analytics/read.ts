@@ -8,7 +8,7 @@ import { getWorkspace } from '#projections/models/workspaces.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Comparison } from '#schemas/http/analytics.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
 import { previousOf, windowOf } from './window.ts';
 
 /** The first steps of every read of the analytics. */

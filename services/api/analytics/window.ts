@@ -1,7 +1,7 @@
 import { Temporal } from 'temporal-polyfill';
 import type { Window } from '#projections/analytics/rollup.ts';
 import type { Comparison } from '#schemas/http/analytics.ts';
-import { badParameter } from '../refusal.ts';
+import { badParameter } from '../call/refusal.ts';
 
 /** The days that a question is about. */
 

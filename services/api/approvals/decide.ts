@@ -6,11 +6,14 @@ import { approvals } from '#projections/models/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { Approval, ApprovalApprove, ApprovalRefuse } from '#schemas/http/approval.ts';
+import { IdParams } from '#schemas/http/common.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
-import type { Call, One } from '../operation.ts';
+import { type Call, type One, operation } from '../call/operation.ts';
+import { invalid, notFound } from '../call/refusal.ts';
+import { lastOf, writtenRow } from '../call/rows.ts';
 import { requireWordForPlan } from '../posts/restore-word.ts';
-import { invalid, notFound } from '../refusal.ts';
-import { lastOf, writtenRow } from '../rows.ts';
+import { decidedExample } from './examples.ts';
 import { loadRequest, showApproval } from './show.ts';
 
 /** A person decides about a request for approval. */
@@ -61,7 +64,7 @@ const requireSeen = (state: ApprovalState, seen: string | undefined): void => {
  * @throws Rejection `approval_not_pending` for every decider but the first, `approval_superseded` where the post has
  * moved on: the request is then withdrawn
  */
-export const decideApproval = async (call: Deciding, decision: Decision): Promise<One<unknown>> => {
+const decideApproval = async (call: Deciding, decision: Decision): Promise<One<unknown>> => {
   const { deps, params, positions, principal } = call;
   const { comment = null } = call.body;
   const acted = await call.stream(approval).act({
@@ -81,3 +84,67 @@ export const decideApproval = async (call: Deciding, decision: Decision): Promis
   const row = writtenRow(rowOf(approvals, acted.events));
   return { data: await showApproval(call, row, acted.state), revision: acted.revision, replayed: acted.replayed };
 };
+
+export const approveApproval = operation({
+  id: 'approveApproval',
+  method: 'POST',
+  path: '/approvals/{id}/approve',
+  tag: 'approvals',
+  summary: 'Approve a post: it goes out as it was shown',
+  description:
+    'Exactly the content that the request shows is released. A target whose time has passed goes out at once. Of two people who decide, the first decides and the other gets `approval_not_pending` with `decidedBy`. Where the post was changed meanwhile, the request is withdrawn and the answer is `approval_superseded`.',
+  scope: 'approvals.decide',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: ApprovalApprove,
+  bodyOptional: true,
+  answer: Approval,
+  codes: ['approval_not_pending', 'approval_superseded', 'restore_unconfirmed'],
+  example: { body: { comment: 'Lovely.' }, data: decidedExample('approved', 'Lovely.') },
+  handle: (call) => decideApproval(call, 'approve'),
+});
+
+export const rejectApproval = operation({
+  id: 'rejectApproval',
+  method: 'POST',
+  path: '/approvals/{id}/reject',
+  tag: 'approvals',
+  summary: 'Reject a post: its held targets are canceled',
+  description:
+    'No target that waits for this approval goes out any more. A new post is needed to publish the content elsewhere, or later.',
+  scope: 'approvals.decide',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: ApprovalRefuse,
+  answer: Approval,
+  codes: ['approval_not_pending', 'approval_superseded'],
+  example: { body: { comment: 'Off brand.' }, data: decidedExample('rejected', 'Off brand.') },
+  handle: (call) => decideApproval(call, 'reject'),
+});
+
+export const requestApprovalChanges = operation({
+  id: 'requestApprovalChanges',
+  method: 'POST',
+  path: '/approvals/{id}/request-changes',
+  tag: 'approvals',
+  summary: 'Ask for changes: the post becomes a draft again',
+  description:
+    'The held targets are canceled, and the post is a draft again: PATCH /posts/{id} changes it, and POST /posts/{id}/publish makes a new plan and asks anew. Of a post that was approved before and then revised, the changed targets stay held, since others may be out: POST /posts/{id}/revise asks anew.',
+  scope: 'approvals.decide',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: ApprovalRefuse,
+  answer: Approval,
+  codes: ['approval_not_pending', 'approval_superseded'],
+  example: {
+    body: { comment: 'Please mention the opening hours.' },
+    data: decidedExample('changes_requested', 'Please mention the opening hours.'),
+  },
+  handle: (call) => decideApproval(call, 'request_changes'),
+});

@@ -1,13 +1,14 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
 import { post } from '#domain/post/post.ts';
-import type { Loaded } from '#runtime/eventing/domain-store.ts';
-import { uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
-import type { Acted } from '../actions.ts';
-import { wholeList } from '../cursor.ts';
-import type { Call } from '../operation.ts';
-import { notFound, Refusal } from '../refusal.ts';
-import { lastOf, makerOf } from '../rows.ts';
+import { ApprovalLink, ApprovalLinkCreate, ApprovalLinkParams } from '#schemas/http/approval-link.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { wholeList } from '../call/cursor.ts';
+import { type Acted, type Call, operation } from '../call/operation.ts';
+import { notFound, Refusal } from '../call/refusal.ts';
+import { lastOf, makerOf } from '../call/rows.ts';
+import { linkExample } from './examples.ts';
 import { loadRequest, notWrittenYet } from './show.ts';
 
 /** Links through which a guest of the client decides, without an account of the agency. */
@@ -32,7 +33,7 @@ const requireOneClient = async ({ deps }: Creating, { state }: Loaded<ApprovalSt
   throw new Refusal('validation_failed', 'The post goes to accounts of several clients: a guest would see them all.');
 };
 
-export const createLink = async (call: Creating) => {
+const createLink = async (call: Creating) => {
   const { deps, now, body } = call;
   const acted = await call.stream(approval).act({
     load: () => loadRequest(call),
@@ -50,7 +51,7 @@ export const createLink = async (call: Creating) => {
   return { data: linkOf(call, acted, linkId), revision: acted.revision, replayed: acted.replayed };
 };
 
-export const revokeLink = async (call: Call<{ readonly id: string; readonly linkId: string }>) => {
+const revokeLink = async (call: Call<{ readonly id: string; readonly linkId: string }>) => {
   const { linkId } = call.params;
   const acted = await call.stream(approval).act({
     command: () => ({ type: 'RevokeLink', linkId }),
@@ -60,7 +61,7 @@ export const revokeLink = async (call: Call<{ readonly id: string; readonly link
 };
 
 /** All of one request: its stream has room for a bounded number. */
-export const listLinks = async (call: Call<{ readonly id: string }>) => {
+const listLinks = async (call: Call<{ readonly id: string }>) => {
   const loaded = await call.deps.store.load(approval, call.params.id);
   if (loaded.state.status === 'none') await notWrittenYet(call);
   if (loaded.state.status === 'none' || loaded.events[0]?.metadata.workspaceId !== call.workspaceId) {
@@ -100,3 +101,60 @@ const linkOf = (
     createdAt: created.metadata.occurredAt,
   };
 };
+
+export const createApprovalLink = operation({
+  id: 'createApprovalLink',
+  method: 'POST',
+  path: '/approvals/{id}/links',
+  tag: 'approvals',
+  summary: 'Make a link through which a guest of the client decides',
+  description:
+    'Whoever opens the page sees the post as it will look on each network, types a name, and approves, rejects or asks for changes: `decidedBy` is then `{type: guest}` with the id of the link. Opening the page changes nothing, so that scanners of mail may. The link works until it expires or is revoked, while its maker may decide, and shows the outcome after a decision. A post that goes to accounts of several clients gets no link.',
+  scope: 'approvals.decide',
+  idempotent: 'required',
+  cost: 1,
+  bodyOptional: true,
+  params: IdParams,
+  body: ApprovalLinkCreate,
+  answer: ApprovalLink,
+  codes: ['approval_not_pending', 'stream_full'],
+  example: { body: { expiresInHours: 168 }, data: linkExample },
+  handle: (call) => createLink(call),
+});
+
+export const revokeApprovalLink = operation({
+  id: 'revokeApprovalLink',
+  method: 'DELETE',
+  path: '/approvals/{id}/links/{linkId}',
+  tag: 'approvals',
+  summary: 'Revoke a link before its end',
+  description:
+    'Nobody decides through it any more; a decision that was made through it stays. Revoking it again answers the same.',
+  scope: 'approvals.decide',
+  idempotent: 'none',
+  cost: 1,
+  params: ApprovalLinkParams,
+  answer: ApprovalLink,
+  codes: [],
+  example: { data: { ...linkExample, url: null, token: null, isRevoked: true } },
+  handle: (call) => revokeLink(call),
+});
+
+export const listApprovalLinks = operation({
+  id: 'listApprovalLinks',
+  method: 'GET',
+  path: '/approvals/{id}/links',
+  tag: 'approvals',
+  summary: 'List the links of a request for approval, newest first',
+  description:
+    'Those that expired or were revoked, too; without their addresses, which the answer to the creation alone shows.',
+  scope: 'approvals.decide',
+  idempotent: 'none',
+  cost: 1,
+  params: IdParams,
+  answer: ApprovalLink,
+  list: true,
+  codes: [],
+  example: { data: { ...linkExample, url: null, token: null } },
+  handle: (call) => listLinks(call),
+});

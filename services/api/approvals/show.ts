@@ -1,14 +1,25 @@
 import { type ApprovalState, approval } from '#domain/approval.ts';
 import { coveredBody } from '#domain/post/content.ts';
 import { newestBody, type PostState, post } from '#domain/post/post.ts';
-import type { ApprovalRow } from '#projections/models/approvals.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import {
+  type ApprovalRow,
+  getApproval as queryApproval,
+  listApprovals as queryApprovals,
+} from '#projections/models/approvals.ts';
 import { postAskingFor } from '#projections/queries/post-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { Approval, ApprovalQuery, ApprovalSummary } from '#schemas/http/approval.ts';
+import { IdParams } from '#schemas/http/common.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
-import type { Call } from '../operation.ts';
+import { listPage, newestFirst } from '../call/cursor.ts';
+import { withinLimit } from '../call/limited.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { readRow } from '../call/rows.ts';
 import { contentOf } from './content.ts';
+import { approvalExample, approvalRowExample } from './examples.ts';
 
 /** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
 
@@ -73,7 +84,7 @@ export const snapshotOf = (row: About, events: readonly DecodedEvent[]) => {
 };
 
 /** A row of GET /approvals. */
-export const renderApprovalRow = (row: ApprovalRow) => ({
+const renderApprovalRow = (row: ApprovalRow) => ({
   id: row.id,
   object: 'approval' as const,
   createdAt: row.created_at,
@@ -99,3 +110,58 @@ export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRo
   const { items } = await contentOf(deps.knex, row.workspace_id, { body: about, targets: about.targets, others });
   return { ...renderApprovalRow(row), guestName, post: about, shown: items };
 };
+
+export const getApproval = operation({
+  id: 'getApproval',
+  method: 'GET',
+  path: '/approvals/{id}',
+  tag: 'approvals',
+  summary: 'Get a request for approval, with the post that it is about',
+  scope: 'approvals.read',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Approval,
+  codes: [],
+  example: { data: approvalExample },
+  handle: async (call) => {
+    const { deps, workspaceId } = call;
+    const row = await readRow<ApprovalRow>(
+      call,
+      'approval',
+      ['posts'],
+      (id) => queryApproval(deps.knex, workspaceId, id),
+      () => notWrittenYet(call),
+    );
+    return { data: await showApproval(call, row), revision: row.revision };
+  },
+});
+
+export const listApprovals = operation({
+  id: 'listApprovals',
+  method: 'GET',
+  path: '/approvals',
+  tag: 'approvals',
+  summary: 'List requests for approval, newest first',
+  description: 'Without the posts that they are about: GET /approvals/{id} has its post.',
+  scope: 'approvals.read',
+  idempotent: 'none',
+  cost: 1,
+  query: ApprovalQuery,
+  answer: ApprovalSummary,
+  list: true,
+  codes: [],
+  example: { data: approvalRowExample },
+  handle: async (call) => {
+    await call.behind(['posts']);
+    const { limit: _limit, cursor: _cursor, status, ...more } = call.query;
+    const filters = { ...more, ...(status === undefined ? {} : { statuses: status }), ...withinLimit(call.principal) };
+    return listPage('listApprovals', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        queryApprovals(knex, call.workspaceId, filters, page),
+      keyOf: newestFirst,
+      show: renderApprovalRow,
+    });
+  },
+});

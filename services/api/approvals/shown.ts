@@ -1,8 +1,8 @@
 import { type TargetNow, targetsNow } from '#projections/models/approvals.ts';
 import type { MediaRow } from '#projections/models/media.ts';
 import type { ShownContent, ShownFile } from '../approval-html.ts';
-import type { Deps } from '../deps.ts';
-import { unavailable } from '../media/blobs.ts';
+import type { Deps } from '../call/deps.ts';
+import { unavailable } from '../media/checks.ts';
 import { contentOf } from './content.ts';
 import { snapshotOf } from './show.ts';
 

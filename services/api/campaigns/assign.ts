@@ -5,14 +5,15 @@ import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
-import type { CampaignPosts } from '#schemas/http/campaign-posts.ts';
-import { isOf } from '../commands.ts';
-import { problemBody } from '../middleware/problems.ts';
-import type { Call, One } from '../operation.ts';
+import { CampaignPosts, CampaignPostsResult } from '#schemas/http/campaign-posts.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { isOf } from '../call/commands.ts';
+import { type Call, type One, operation } from '../call/operation.ts';
+import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts';
+import { invalid, notFound } from '../call/refusal.ts';
+import { ownStream } from '../call/rows.ts';
 import { loadPost } from '../posts/load.ts';
-import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
-import { invalid, notFound } from '../refusal.ts';
-import { ownStream } from '../rows.ts';
+import { assignExample } from './examples.ts';
 
 /** Posts that join a campaign, or leave it. Each post decides for itself; a refusal of one stops no other. */
 
@@ -55,7 +56,7 @@ export const loadCampaign = async (
  * If we die between two posts, those before have changed and the rest have not. The caller's repeat finds the command in
  * the streams of the former, and appends to the rest.
  */
-export const changePosts = async (call: Assigning, type: CampaignChange['type']): Promise<One<unknown>> => {
+const changePosts = async (call: Assigning, type: CampaignChange['type']): Promise<One<unknown>> => {
   const ids = [...new Set(call.body.postIds)];
   await call.charge(ids.length - 1);
   const { result, replayed } = await call.once(
@@ -115,4 +116,50 @@ const shown = ({ deps, params, asSent }: Assigning, { correlationId, revision, o
       ? { ok: false, error: problemBody(deps, correlationId, outcome.problem) }
       : { ok: true, revision: outcome.revision }),
   })),
+});
+
+export const assignCampaignPosts = operation({
+  id: 'assignCampaignPosts',
+  method: 'POST',
+  path: '/campaigns/{id}/assign',
+  tag: 'campaigns',
+  summary: 'Add up to 100 posts to a campaign',
+  description: [
+    'A post of another campaign leaves that one; one that belongs to the campaign already stays as it is. A post of another client than that of the campaign is refused.',
+    'Each post is changed for itself, and one that is refused stops no other: the call answers 200 with a result for each. An id that is unknown, or of another workspace, is refused with `not_found`. With an Idempotency-Key, a repeat of the call answers the same results; if the call was cut off, the repeat changes the rest of the posts.',
+    'Counts as one request for each post, taken as debt.',
+  ].join('\n\n'),
+  scope: 'campaigns.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: CampaignPosts,
+  answer: CampaignPostsResult,
+  codes: ['validation_failed', 'stream_full'],
+  example: assignExample,
+  handle: (call) => changePosts(call, 'JoinCampaign'),
+});
+
+export const unassignCampaignPosts = operation({
+  id: 'unassignCampaignPosts',
+  method: 'POST',
+  path: '/campaigns/{id}/unassign',
+  tag: 'campaigns',
+  summary: 'Remove up to 100 posts from a campaign',
+  description: [
+    'A post that does not belong to the campaign stays as it is.',
+    'Each post is changed for itself, and one that is refused stops no other: the call answers 200 with a result for each. An id that is unknown, or of another workspace, is refused with `not_found`. With an Idempotency-Key, a repeat of the call answers the same results; if the call was cut off, the repeat changes the rest of the posts.',
+    'Counts as one request for each post, taken as debt.',
+  ].join('\n\n'),
+  scope: 'campaigns.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: CampaignPosts,
+  answer: CampaignPostsResult,
+  codes: ['validation_failed', 'stream_full'],
+  example: assignExample,
+  handle: (call) => changePosts(call, 'LeaveCampaign'),
 });

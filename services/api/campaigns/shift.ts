@@ -8,13 +8,15 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { maxShifted } from '#schemas/campaign.ts';
-import { type CampaignShift, maxShownSkips } from '#schemas/http/campaign-shift.ts';
+import { CampaignShift, CampaignShiftResult, maxShownSkips } from '#schemas/http/campaign-shift.ts';
+import { IdParams } from '#schemas/http/common.ts';
 import { type CompletedShift, carryOutShift, type ShiftData } from '#services/workflows/campaigns/shift.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import { isOf } from '../commands.ts';
-import type { Call, One } from '../operation.ts';
-import { invalid, notFound } from '../refusal.ts';
+import { isOf } from '../call/commands.ts';
+import { type Call, type One, operation } from '../call/operation.ts';
+import { invalid, notFound } from '../call/refusal.ts';
 import { loadCampaign } from './assign.ts';
+import { shiftExample } from './examples.ts';
 
 /** Moves the targets of a campaign to other times. */
 
@@ -51,7 +53,7 @@ const targetsForRequest = 10;
  * CampaignShifted names the targets, and each is then moved. If we die before its append, nothing was moved; after it,
  * the caller's repeat or the sweeper moves the rest by the same event, and completes the shift.
  */
-export const shiftPosts = async (call: Shifting): Promise<One<unknown>> => {
+const shiftPosts = async (call: Shifting): Promise<One<unknown>> => {
   const { minutes = null, days = null } = call.body;
   if ((minutes === null) === (days === null)) {
     throw invalid('', 'exclusive', 'exactly one of minutes and days must be sent');
@@ -136,3 +138,27 @@ const append = async (
   const decided = written.events.find(isOf(context));
   return decided === undefined ? null : { decided, events: written.events };
 };
+
+export const shiftCampaign = operation({
+  id: 'shiftCampaign',
+  method: 'POST',
+  path: '/campaigns/{id}/shift',
+  tag: 'campaigns',
+  summary: 'Move the schedule of a campaign',
+  description: [
+    'Moves every target of its posts that is pending, held or rate-limited, by `minutes` or by `days`. Days keep the wall-clock time of each target in its own zone, also where the clocks change in between; a time that the clocks skip moves forward by the gap. Jitter stays. Drafts have no targets and stay as they are.',
+    'All other targets are skipped with a reason, and so is one whose new time would be in the past or more than 18 months ahead; a skipped target stops no other. If the publisher takes a target at the same moment, either the former or the new time holds, and the answer says which.',
+    'The shift is stored before the first target moves: if the call is cut off, the service moves the rest shortly after, and a repeat under the same Idempotency-Key answers what became of it. A campaign with more than 5,000 targets that can be moved is refused.',
+    'Counts as one request for every ten targets, taken as debt.',
+  ].join('\n\n'),
+  scope: 'campaigns.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  body: CampaignShift,
+  answer: CampaignShiftResult,
+  codes: ['validation_failed', 'stream_full'],
+  example: shiftExample,
+  handle: (call) => shiftPosts(call),
+});

@@ -4,26 +4,12 @@ import type { ListedKey } from '#projections/models/apikeys.ts';
 import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import { requireProven } from '#services/auth/people/proof.ts';
-import type { Operator } from '#services/workflows/provision.ts';
-import { lastUsesOf } from '../last-uses.ts';
-import type { Call } from '../operation.ts';
-import { notFound } from '../refusal.ts';
-import { personOfCall } from './sessions.ts';
+import type { Call } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
+import { lastUsesOf } from '../callers/last-uses.ts';
+import { personOfCall } from './team.ts';
 
 /** API keys as the console shows them. Keys stay with the live workspace, whichever mode they act in. */
-
-/** The member as the one who provisions. */
-export const operatorOf = ({
-  deps,
-  principal,
-  positions,
-}: Pick<Call, 'deps' | 'principal' | 'positions'>): Operator => ({
-  store: deps.store,
-  pool: deps.pool,
-  actor: principal.actor,
-  clock: deps.clock,
-  positions,
-});
 
 /** Whoever has a key stays in. @throws Rejection where a mail could prove the address of the member, and has not */
 export const requireProvenMember = async (call: Pick<Call, 'deps' | 'principal'>): Promise<void> => {

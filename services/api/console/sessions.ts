@@ -1,23 +1,20 @@
-import type { PersonSession } from '#services/auth/people/sessions.ts';
-import type { Call } from '../operation.ts';
-import { membersOf } from './team.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { SessionShown } from '#schemas/http/console.ts';
+import { endSessions, type PersonSession, listSessions as sessionsOf } from '#services/auth/people/sessions.ts';
+import { wholeList } from '../call/cursor.ts';
+import { operation } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
+import { personOfCall } from './team.ts';
 
 /** Sessions of the person behind a call. */
 
-/** Null for a member that an operator made: nobody signs in as it. */
-export const personOfCall = async (call: Pick<Call, 'deps' | 'principal'>): Promise<string | null> =>
-  (await membersOf(call))[call.principal.memberId]?.personId ?? null;
-
-export const showSession = (
-  { id, device, address, createdAt, lastUsedAt, expiresAt }: PersonSession,
-  currentId: string,
-) => ({
+const showSession = ({ id, device, address, createdAt, lastUsedAt, expiresAt }: PersonSession, currentId: string) => ({
   id,
   object: 'session' as const,
   ...{ device, address, createdAt, lastUsedAt, expiresAt, current: id === currentId },
 });
 
-export const exampleSession = {
+const exampleSession = {
   id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0106',
   object: 'session',
   device: 'Firefox on Linux',
@@ -27,3 +24,53 @@ export const exampleSession = {
   expiresAt: '2026-03-02T08:00:00.000Z',
   current: true,
 };
+
+export const listSessions = operation({
+  id: 'listSessions',
+  method: 'GET',
+  path: '/sessions',
+  tag: 'console',
+  noun: 'session',
+  summary: 'List your sessions, last used first',
+  description: 'The browsers in which you are signed in, whatever the workspace.',
+  scope: 'agency.read',
+  firstParty: true,
+  idempotent: 'none',
+  cost: 1,
+  answer: SessionShown,
+  list: true,
+  codes: [],
+  example: { data: exampleSession },
+  handle: async (call) => {
+    const personId = await personOfCall(call);
+    const sessions = personId === null ? [] : await sessionsOf(call.deps, personId);
+    return wholeList(sessions.map((one) => showSession(one, call.principal.id)));
+  },
+});
+
+export const revokeSession = operation({
+  id: 'revokeSession',
+  method: 'DELETE',
+  path: '/sessions/{id}',
+  tag: 'console',
+  noun: 'session',
+  summary: 'End one of your sessions',
+  description: 'The browser is signed out at its next request.',
+  scope: 'agency.read',
+  firstParty: true,
+  idempotent: 'none',
+  cost: 1,
+  params: IdParams,
+  answer: SessionShown,
+  codes: [],
+  example: { data: exampleSession },
+  handle: async (call) => {
+    const { deps, params, principal } = call;
+    const personId = await personOfCall(call);
+    const sessions = personId === null ? [] : await sessionsOf(deps, personId);
+    const found = sessions.find(({ id }) => id === params.id);
+    if (personId === null || found === undefined) throw notFound('session');
+    await endSessions(deps, personId, { ids: [found.id] }, 'revoked');
+    return { data: showSession(found, principal.id) };
+  },
+});

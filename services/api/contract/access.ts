@@ -2,8 +2,8 @@ import { isAtLeast, roleAllows } from '#domain/roles.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
-import { limitRuleOf } from '../client-limits.ts';
-import type { Operation, Principal } from '../operation.ts';
+import { limitRuleOf } from '../call/limited.ts';
+import type { Operation, Principal } from '../call/operation.ts';
 
 /**
  * Who may do what: role × scope × operation × kind of credential, made from the table of operations. The test of this

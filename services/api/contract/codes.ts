@@ -1,6 +1,6 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { limitCodesOf } from '../client-limits.ts';
-import type { Operation } from '../operation.ts';
+import { limitCodesOf } from '../call/limited.ts';
+import type { Operation } from '../call/operation.ts';
 
 /** The codes with which any operation of this form may refuse. */
 export const codesOf = ({

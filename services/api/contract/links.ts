@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import { nounOf, type Operation } from '../operation.ts';
+import { nounOf, type Operation } from '../call/operation.ts';
 import type { ContractNode } from './components.ts';
 
 /** Links from the ids in an answer to the operations that take them, so that a reader or a test can walk the api. */

@@ -1,10 +1,10 @@
 import { keyPattern } from '#runtime/identity/key-form.ts';
-import { limitWords } from '../client-limits.ts';
-import { isSearchable, type Operation, searchCost } from '../operation.ts';
+import { limitWords } from '../call/limited.ts';
+import { isSearchable, type Operation, searchCost } from '../call/operation.ts';
+import { tags } from '../call/tags.ts';
 import { Components, type ContractNode } from './components.ts';
 import { parametersOf, sharedParameters } from './parameters.ts';
 import { headers, responsesOf } from './responses.ts';
-import { tags } from './tags.ts';
 import { networkOverrides } from './variants.ts';
 import { webhooksOf } from './webhooks.ts';
 

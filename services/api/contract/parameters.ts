@@ -1,5 +1,5 @@
 import type { TSchema } from 'typebox';
-import type { Operation } from '../operation.ts';
+import type { Operation } from '../call/operation.ts';
 import type { Components, ContractNode } from './components.ts';
 
 /** Parameters of the path, the query and the headers. */

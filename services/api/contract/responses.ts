@@ -1,7 +1,7 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { Meta, Page, Problem } from '#schemas/http/common.ts';
-import { errors } from '../errors.ts';
-import type { Operation } from '../operation.ts';
+import { errors } from '../call/errors.ts';
+import type { Operation } from '../call/operation.ts';
 import { codesOf } from './codes.ts';
 import type { Components, ContractNode } from './components.ts';
 import { linksOf } from './links.ts';

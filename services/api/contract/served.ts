@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Raw } from '../operation.ts';
+import type { Raw } from '../call/operation.ts';
 
 /**
  * Bytes by file and replaced members. A process has one base address, so it has few. Bytes, because to encode a text of

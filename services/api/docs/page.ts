@@ -1,4 +1,4 @@
-import { escapeHtml } from '../html.ts';
+import { escapeHtml } from '../http/html.ts';
 import type { Guide } from './guides.ts';
 
 /** The page around the viewer. Without scripts, and until the viewer is there, it lists the guides and the contract. */

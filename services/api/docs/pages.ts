@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import type { Deps } from '../deps.ts';
-import type { Allowances } from '../middleware/rate-limit.ts';
-import { Refusal } from '../refusal.ts';
+import type { Allowances } from '../call/allowances.ts';
+import type { Deps } from '../call/deps.ts';
+import { Refusal } from '../call/refusal.ts';
 import type { Contract } from './contract.ts';
 import { readGuides } from './guides.ts';
 import { docsHeaders, docsPage, guidePath, paths, startScript } from './page.ts';

@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import type { AttemptKind, ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
 import { within } from '#runtime/process/within.ts';
-import { errors } from '../errors.ts';
-import { page } from '../html.ts';
+import { errors } from '../call/errors.ts';
+import { notFound } from '../call/refusal.ts';
+import { page } from '../http/html.ts';
 import { show, tooLate } from '../people.ts';
-import { notFound } from '../refusal.ts';
 import { browserOf, isSecretText, keepBrowser, newSecretText } from './browser.ts';
 import { type OpenInvite, openInviteOf } from './open-invite.ts';
 import type { InviteTools } from './tools.ts';

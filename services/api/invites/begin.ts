@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import type { CodeConnector, ConsentConnector, FormConnector } from '#contracts/ports/connector.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../call/deps.ts';
 import { keepAttempt } from './attempts.ts';
 import { newSecretText } from './browser.ts';
 import { codePath, type KeptCode } from './code.ts';

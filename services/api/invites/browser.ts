@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
 import { attemptMs } from '#contracts/ports/connect-attempts.ts';
-import type { Deps } from '../deps.ts';
+import type { Deps } from '../call/deps.ts';
 
 /**
  * The cookie that binds attempts to the browser that began them: an answer of a network that reaches another browser

@@ -1,7 +1,7 @@
 import type { ConnectedProfile } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { alertOf, escapeHtml, page } from '../html.ts';
+import { alertOf, escapeHtml, page } from '../http/html.ts';
 
 const nameOf = ({ username, displayName, externalId }: ConnectedProfile): string => {
   const known = [displayName, username === null ? null : `@${username}`].filter((one) => one !== null);

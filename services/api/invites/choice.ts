@@ -2,7 +2,7 @@ import type { Context, Middleware } from 'koa';
 import type { OfferedAccount } from '#contracts/ports/connector.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { errors } from '../errors.ts';
+import { errors } from '../call/errors.ts';
 import { show } from '../people.ts';
 import { attemptOf, keepAttempt, type OpenAttempt, showEnded } from './attempts.ts';
 import { choicePage } from './choice-html.ts';

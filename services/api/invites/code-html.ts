@@ -1,6 +1,6 @@
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { alertOf, escapeHtml, page } from '../html.ts';
+import { alertOf, escapeHtml, page } from '../http/html.ts';
 
 /** One press or click marks all of the message. */
 const stepOf = (step: string, message: string): string => {

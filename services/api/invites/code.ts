@@ -1,10 +1,10 @@
 import type { Context, Middleware } from 'koa';
 import type { CodeConnector, OfferedAccount } from '#contracts/ports/connector.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { errors } from '../errors.ts';
+import { errors } from '../call/errors.ts';
+import { Refusal } from '../call/refusal.ts';
+import { stateOf } from '../call/state.ts';
 import { show } from '../people.ts';
-import { Refusal } from '../refusal.ts';
-import { stateOf } from '../state.ts';
 import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';
 import { connectOffered } from './choice.ts';
 import { codePage } from './code-html.ts';

@@ -11,9 +11,9 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
+import { notFound } from '../call/refusal.ts';
+import { stateOf } from '../call/state.ts';
 import { tooLate } from '../people.ts';
-import { notFound } from '../refusal.ts';
-import { stateOf } from '../state.ts';
 import { nowOf, type OpenInvite } from './open-invite.ts';
 import type { InviteTools } from './tools.ts';
 

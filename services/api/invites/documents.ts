@@ -1,7 +1,7 @@
 import type { Middleware } from 'koa';
-import type { Deps } from '../deps.ts';
-import type { Allowances } from '../middleware/rate-limit.ts';
-import { notFound } from '../refusal.ts';
+import type { Allowances } from '../call/allowances.ts';
+import type { Deps } from '../call/deps.ts';
+import { notFound } from '../call/refusal.ts';
 import { redirectUriOf } from './begin.ts';
 
 /** What networks read from us before they send a browser back, such as the metadata of our client. */

@@ -1,8 +1,8 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { within } from '#runtime/process/within.ts';
-import type { CallPatience, Deps } from '../deps.ts';
-import type { Allowances } from '../middleware/rate-limit.ts';
+import type { Allowances } from '../call/allowances.ts';
+import type { CallPatience, Deps } from '../call/deps.ts';
 import { forPeople, show404, tooLate } from '../people.ts';
 import { begin } from './begin.ts';
 import { callback } from './callback.ts';

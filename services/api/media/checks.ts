@@ -1,10 +1,12 @@
+import { BlobError } from '#contracts/ports/blob-store.ts';
 import { kindOfType, largestOf, takenTypes } from '#domain/media-types.ts';
 import { livePlatforms } from '#projections/models/accounts.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
+import { invalid, Refusal } from '../call/refusal.ts';
 import { ownClient } from '../posts/destinations.ts';
-import { invalid, Refusal } from '../refusal.ts';
 
 /** Values that are derived from a request for an asset, and the rules that a schema cannot say. */
 
@@ -107,4 +109,16 @@ export const requireRoom = async (
       extra: { usedBytes, quotaBytes },
     },
   );
+};
+
+/** Calls the blob store. @throws Unavailable when it does not answer, like any other store */
+export const unavailable = async <T>(ask: () => Promise<T>): Promise<T> => {
+  try {
+    return await ask();
+  } catch (error) {
+    if (error instanceof BlobError && error.code === 'unavailable') {
+      throw new Unavailable('The blob store does not answer.', { cause: error });
+    }
+    throw error;
+  }
 };

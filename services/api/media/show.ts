@@ -1,9 +1,29 @@
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import type { MediaRow, NeedRow } from '#projections/models/media.ts';
+import { birthOf } from '#domain/decider.ts';
+import { isDeleted, media } from '#domain/media.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import {
+  type MediaRow,
+  media as mediaModel,
+  type NeedRow,
+  getMedia as queryMedia,
+  listMedia as queryMediaList,
+} from '#projections/models/media.ts';
+import { openPostsWith } from '#projections/models/post-bodies.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { progressOf } from '#runtime/work/progress.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Call } from '../operation.ts';
-import { unavailable } from './blobs.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Media, MediaDeletion, MediaQuery } from '#schemas/http/media.ts';
+import { listPage, newestFirst } from '../call/cursor.ts';
+import { withinLimit } from '../call/limited.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { notFound, Refusal } from '../call/refusal.ts';
+import { ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
+import { unavailable } from './checks.ts';
+import { deletedExample, exampleMedia } from './examples.ts';
 
 /** An asset as its owner sees it. Addresses are presigned when it is shown, one for each file. */
 
@@ -68,7 +88,7 @@ const figures = async (row: MediaRow, need: NeedRow, address: (file: File) => Pr
 };
 
 /** Progress of the assets that a worker is preparing. */
-export const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly MediaRow[]) =>
+const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly MediaRow[]) =>
   progressOf(
     deps.pool,
     rows.filter((row) => Object.values(readinessOf(row)).includes('preparing')).map(({ id }) => id),
@@ -78,7 +98,7 @@ export const progressOfRows = ({ deps }: Pick<Call, 'deps'>, rows: readonly Medi
  * @param progress 0–1 of the rendition in work; null when no worker has reported any
  * @throws Unavailable while the blob store does not answer
  */
-export const showMedia = async ({ deps, now }: Asking, row: MediaRow, progress: number | null = null) => {
+const showMedia = async ({ deps, now }: Asking, row: MediaRow, progress: number | null = null) => {
   const address = addresses(deps.blobs, row, now);
   const shown = async (file: File | null): Promise<string | null> =>
     file === null || isRefused(row) ? null : address(file);
@@ -116,4 +136,134 @@ export const showMedia = async ({ deps, now }: Asking, row: MediaRow, progress: 
     updatedAt: row.updated_at,
     revision: row.revision,
   };
+};
+
+export const getMedia = operation({
+  id: 'getMedia',
+  method: 'GET',
+  path: '/media/{id}',
+  tag: 'media',
+  summary: 'Get an asset, also one that is not uploaded yet',
+  description:
+    'Wait for `publishable` before you publish. You need not wait for a platform among the variants: a rendition that a post lacks is made before the post is due.',
+  scope: 'media.read',
+  idempotent: 'none',
+  cost: 1,
+  etag: true,
+  params: IdParams,
+  answer: Media,
+  codes: [],
+  example: { data: exampleMedia },
+  handle: async (call) => {
+    const { deps, workspaceId } = call;
+    const row = await readRow(call, 'media', ['media'], (id) => queryMedia(deps.knex, workspaceId, id));
+    // A deleted asset can no longer be read.
+    if (row.status === 'deleted' || row.status === 'removed') throw notFound('media');
+    const progress = await progressOfRows(call, [row]);
+    return { data: await showMedia(call, row, progress.get(row.id) ?? null), revision: row.revision };
+  },
+});
+
+export const listMedia = operation({
+  id: 'listMedia',
+  method: 'GET',
+  path: '/media',
+  tag: 'media',
+  summary: 'List assets, newest first',
+  description: 'An upload is listed from its registration on.',
+  scope: 'media.read',
+  idempotent: 'none',
+  cost: 1,
+  query: MediaQuery,
+  answer: Media,
+  list: true,
+  codes: [],
+  example: { data: exampleMedia },
+  handle: async (call) => {
+    await call.behind(['media']);
+    const { kind, folder, clientId, search } = call.query;
+    const filters = {
+      ...withinLimit(call.principal),
+      ...(kind === undefined ? {} : { kind }),
+      ...(folder === undefined ? {} : { folder }),
+      ...(clientId === undefined ? {} : { clientId }),
+      ...(search === undefined ? {} : { search }),
+    };
+    return listPage('listMedia', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        queryMediaList(knex, call.workspaceId, filters, page),
+      keyOf: newestFirst,
+      beside: async (rows) => {
+        const progress = await progressOfRows(call, rows);
+        const shown = rows.map(
+          async (row) => [row.id, await showMedia(call, row, progress.get(row.id) ?? null)] as const,
+        );
+        return new Map(await Promise.all(shown));
+      },
+      show: ({ id }, media) => media.get(id),
+    });
+  },
+});
+
+/** Posts that an answer names. */
+const maxNamed = 10;
+
+/**
+ * The append is the deletion: if we die before it, nothing has happened; after it, the media worker removes the files.
+ * A post that takes the asset at the same time, which this call cannot see, keeps the files until it is published.
+ */
+export const deleteMedia = operation({
+  id: 'deleteMedia',
+  method: 'DELETE',
+  path: '/media/{id}',
+  tag: 'media',
+  summary: 'Delete an asset that no post needs',
+  description:
+    'The call is refused while a draft, or a post that is not published yet, needs the asset; `postIds` names such posts. After the deletion every other operation answers 404, and deleting the asset again answers the same. The service removes its files, and gives their bytes back, within some minutes. A failed target that needs the asset fails again when it is retried.',
+  scope: 'media.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: MediaDeletion,
+  codes: ['media_in_use'],
+  example: { data: deletedExample },
+  handle: async (call) => {
+    const { id } = call.params;
+    const { events, ...left } = await call.stream(media).act({
+      guard: ownStreamToDelete(call, 'media', isDeleted),
+      accept: async ({ state }) => {
+        if (!isDeleted(state)) await requireUnused(call, id);
+      },
+      command: () => ({ type: 'Delete' }),
+    });
+    const deletion = events.find(({ type }) => type === 'MediaDeleted');
+    const deletedAt = deletion?.metadata.occurredAt ?? call.now;
+    const createdAt = birthOf(media, events)?.metadata.occurredAt ?? deletedAt;
+    const revision = deletion?.revision ?? left.revision;
+    return {
+      data: { id, object: 'media_deletion', deletedAt, createdAt, updatedAt: deletedAt, revision },
+      revision,
+    };
+  },
+});
+
+/** @throws Refusal 409 that names posts which need the asset */
+const requireUnused = async (
+  { deps, workspaceId, behind, principal }: Pick<Call, 'deps' | 'workspaceId' | 'behind' | 'principal'>,
+  id: string,
+): Promise<void> => {
+  if (await behind(['posts'])) throw new Unavailable('The read model of posts is behind.');
+  const posts = await openPostsWith(deps.pool, workspaceId, id, maxNamed);
+  if (posts.length > 0) {
+    const { clientIds } = principal;
+    const postIds = posts.flatMap((one) => (clientIds?.includes(one.clientId) === false ? [] : [one.id]));
+    throw new Refusal('media_in_use', 'Posts that are not out yet need it.', { extra: { postIds } });
+  }
+};
+
+/** The asset as these events leave it, rendered by the read model's own fold, and what to wait for. */
+export const acceptedMedia = async (call: Pick<Call, 'deps' | 'now'>, events: readonly DecodedEvent[]) => {
+  const row = writtenRow(rowOf(mediaModel, events));
+  return { ...(await showMedia(call, row)), readyEvent: 'media.ready' as const };
 };

@@ -2,7 +2,7 @@ import { needKey } from '#domain/media.ts';
 import type { PostAsset, PostAssets } from '#domain/post/compose.ts';
 import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
 import { assetFromStream, kindOr } from '#services/workflows/posts/media.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
 
 /**
  * The assets that a body names. An asset that the read model does not show as publishable yet is looked up in its

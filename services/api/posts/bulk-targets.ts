@@ -5,17 +5,17 @@ import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
-import { maxSelectedTargets, type PostTargetBulk } from '#schemas/http/post-target-bulk.ts';
+import { maxSelectedTargets, PostTargetBulk, PostTargetBulkResult } from '#schemas/http/post-target-bulk.ts';
 import { executeWithPlace } from '#services/workflows/quota/reserve.ts';
-import { requireCadence } from '../cadence/moves.ts';
-import { withinLimit } from '../client-limits.ts';
-import { isOf, streamUpTo } from '../commands.ts';
-import { problemBody } from '../middleware/problems.ts';
-import type { Call, Pieces } from '../operation.ts';
-import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
-import { invalid } from '../refusal.ts';
+import { requireCadence } from '../accounts/cadence.ts';
+import { isOf, streamUpTo } from '../call/commands.ts';
+import { withinLimit } from '../call/limited.ts';
+import { type Call, operation, type Pieces } from '../call/operation.ts';
+import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts';
+import { invalid } from '../call/refusal.ts';
 import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
+import { bulkTargetsExample } from './examples.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
 import { giveBackOrLeave, reservingOf } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
@@ -48,7 +48,7 @@ const actionOf = ({ action, ...wanted }: PostTargetBulk): TargetAction<unknown> 
   return known[action]() as TargetAction<unknown>;
 };
 
-export const actOnTargets = async (call: Asking): Promise<Pieces> => {
+const actOnTargets = async (call: Asking): Promise<Pieces> => {
   const action = actionOf(call.body);
   const { targetIds, select } = call.body;
   if ((targetIds === undefined) === (select === undefined)) {
@@ -242,4 +242,26 @@ const rendered = (
     }
   },
   tail: ']}',
+});
+
+export const bulkPostTargets = operation({
+  id: 'bulkPostTargets',
+  method: 'POST',
+  path: '/post-targets/bulk',
+  tag: 'post-targets',
+  summary: 'Move, retry or cancel many targets',
+  description: [
+    'Each target is treated as by the operation of the same name, and one that is refused stops no other: the call answers 200 with a result for each. An id that is unknown, or of another workspace, is refused with `not_found`.',
+    '`select` takes the targets of a post, or of a time range, for which the action is possible, as the lists show them with all that the caller wrote before. They are chosen once, with their new times: a repeat under the same key moves no target twice, and none that came into the range meanwhile.',
+    'The new times are decided once. With an Idempotency-Key, a repeat of the call answers the same results; if the call was cut off, or answered 503, the repeat under the same key moves the rest of the targets to the times that were decided first.',
+    'Counts as one request for each target, taken as debt.',
+  ].join('\n\n'),
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  body: PostTargetBulk,
+  answer: PostTargetBulkResult,
+  codes: ['validation_failed'],
+  example: bulkTargetsExample,
+  handle: (call) => actOnTargets(call),
 });

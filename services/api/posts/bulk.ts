@@ -8,18 +8,17 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
-import type { PostBulkItem } from '#schemas/http/post-bulk.ts';
-import type { Entry } from '../entries.ts';
-import { problemBody } from '../middleware/problems.ts';
-import type { Call, Pieces } from '../operation.ts';
-import { type ItemProblem, itemProblem } from '../problem-of-item.ts';
-import { answerPost } from './answers.ts';
+import { PostBulk, type PostBulkItem, PostBulkResult } from '#schemas/http/post-bulk.ts';
+import type { Entry } from '../call/entries.ts';
+import { type Call, operation, type Pieces } from '../call/operation.ts';
+import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts';
+import { answerPost, PostWarnings } from './answers.ts';
 import { composed } from './create.ts';
+import { bulkExample } from './examples.ts';
 import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
 import { Reads } from './reads.ts';
-import { PostWarnings } from './warnings.ts';
 
 /**
  * Many posts in one call. Each is created under a key of its own, which follows from the call's key and its place, so
@@ -67,7 +66,7 @@ const itemsOf = (call: Call): readonly (Item | null)[] => {
   });
 };
 
-export const createPosts = async (call: Call): Promise<Pieces> => {
+const createPosts = async (call: Call): Promise<Pieces> => {
   const items = itemsOf(call);
   await call.charge(items.length - 1);
   const created = new Map<string, readonly DecodedEvent[]>();
@@ -215,3 +214,27 @@ const rendered = (
     tail: `],"created":${outcomes.length - rejected},"rejected":${rejected}}`,
   };
 };
+
+export const bulkCreatePosts = operation({
+  id: 'bulkCreatePosts',
+  method: 'POST',
+  path: '/posts/bulk',
+  tag: 'posts',
+  summary: 'Create up to 50 posts',
+  description: [
+    'Each entry of `posts` is a body of POST /posts and is checked as that operation does. An entry that is rejected harms no other: the call answers 200 with a result for each, and the problem of a rejected one has its pointers relative to the entry. A body that is not `{posts: […]}` refuses the call.',
+    'With an Idempotency-Key, a repeat of the call answers the same results. If the call was cut off, or answered 503, repeat it under the same key: it finds the posts that were created and creates the rest. An entry may have an `idempotencyKey` of its own, in one space with the keys of POST /posts: the post under it is answered, or created; two entries with one key are one post.',
+    'Counts as one request for each entry, taken as debt. The body has at most 16 MiB and 100,000 values, each entry at most 1 MiB and 10,000 values.',
+  ].join('\n\n'),
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  bodyLimit: 16 * 1024 * 1024,
+  valueLimit: 100_000,
+  entries: 'posts',
+  body: PostBulk,
+  answer: PostBulkResult,
+  codes: ['validation_failed'],
+  example: bulkExample,
+  handle: (call) => createPosts(call),
+});

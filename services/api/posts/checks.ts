@@ -9,7 +9,7 @@ import {
   type PlannedPost,
   planPost,
 } from '#services/workflows/posts/compose.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
 import { select } from './destinations.ts';
 import { Reads } from './reads.ts';
 

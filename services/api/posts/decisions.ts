@@ -6,8 +6,8 @@ import { lastDecision, type PostDecision } from '#projections/models/approvals.t
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';
-import type { Call } from '../operation.ts';
-import { Refusal } from '../refusal.ts';
+import type { Call } from '../call/operation.ts';
+import { Refusal } from '../call/refusal.ts';
 
 /**
  * What approvers decided about a post, for its author. The stream of a request is the truth about its decision; an answer

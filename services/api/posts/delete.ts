@@ -1,11 +1,17 @@
 import { type LivePost, type PostState, post, type UnsettledTarget } from '#domain/post/post.ts';
 import { isBeingCanceled, isCancelable, type ScheduledTarget, type TargetState } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Post } from '#schemas/http/post.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
-import type { Call } from '../operation.ts';
-import { Refusal } from '../refusal.ts';
-import { ownStreamToDelete } from '../rows.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { Refusal } from '../call/refusal.ts';
+import { ownStreamToDelete } from '../call/rows.ts';
+import { answerWithTargets, withLiveCampaign } from './answers.ts';
+import { withDecision } from './decisions.ts';
+import { postDataExample, targetExample } from './examples.ts';
 import { releaseRefOf } from './external-ref.ts';
 import { recordOrLeave } from './load.ts';
 import { giveBackOrLeave } from './quota.ts';
@@ -14,7 +20,7 @@ import { giveBackOrLeave } from './quota.ts';
 
 type Deleting = Call<{ readonly id: string }>;
 
-export interface DeletedPost {
+interface DeletedPost {
   readonly revision: number;
   readonly events: readonly DecodedEvent[];
   /** Empty for a draft. */
@@ -33,7 +39,7 @@ const isDeleted = (state: PostState): boolean =>
  * and appends nothing of its own. The reference of a draft is then released by the repeat, or broken by the next
  * claimant.
  */
-export const deletePost = async (call: Deleting): Promise<DeletedPost> => {
+const discardOrCancel = async (call: Deleting): Promise<DeletedPost> => {
   let unsettled: readonly UnsettledTarget[] = [];
   const left = await call.stream(post).act({
     guard: ownStreamToDelete(call, 'post', isDeleted),
@@ -85,3 +91,34 @@ const requireCanceled = ({ post: { state }, targets }: FannedOut): void => {
   if (named.some((id) => isEnded(targets.get(id)?.state))) return;
   throw new Refusal('target_not_pending', 'No target of the post can be canceled any more.');
 };
+
+export const deletePost = operation({
+  id: 'deletePost',
+  method: 'DELETE',
+  path: '/posts/{id}',
+  tag: 'posts',
+  summary: 'Discard a draft, or cancel a scheduled post',
+  description:
+    'A draft is gone: the answer shows it as `discarded`, every other operation then answers 404, and deleting it again answers the same. Of a scheduled post, every target that can still be canceled is canceled; targets that are published, failed or on their way stay as they are, and so does the post. One that the network’s own scheduler has, or that is being handed over to it, has `undo: pending` until the network has deleted it, as after a cancel of the target. The answer and the reads after it show what became of the post. The call is refused where no target can be canceled. Deleting a canceled post again answers the same.',
+  scope: 'posts.compose',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Post,
+  codes: ['target_not_pending'],
+  example: {
+    data: {
+      ...postDataExample,
+      status: 'canceled',
+      revision: 3,
+      counts: { total: 1, canceled: 1 },
+      targets: [{ ...targetExample, status: 'canceled', revision: 1 }],
+    },
+  },
+  handle: async (call) => {
+    const { events, targetEvents, revision } = await discardOrCancel(call);
+    const answer = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    return { data: await withDecision(call, answer, { state: foldEvents(post, events), events }), revision };
+  },
+});

@@ -12,7 +12,7 @@ import {
   type SelectedClient,
   unknownId,
 } from '#services/workflows/posts/accounts.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
 import { clientById, type Reads } from './reads.ts';
 
 /** The accounts that a selection names. */

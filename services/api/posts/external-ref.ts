@@ -12,9 +12,9 @@ import {
   releaseExternalRef,
   takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
-import { claimantOf } from '../clients.ts';
-import type { Call } from '../operation.ts';
-import { seesPost } from '../steps/client-limits.ts';
+import { seesPost } from '../call/client-limits.ts';
+import type { Call } from '../call/operation.ts';
+import { claimantOf } from '../clients/clients.ts';
 import { asDraft } from './load.ts';
 
 /** The reference of a post under the claim that keeps it unique in its client. */

@@ -16,8 +16,8 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { type Checked, slowToCount } from '#services/workflows/posts/compose.ts';
-import { withinLimit } from '../client-limits.ts';
-import type { Call } from '../operation.ts';
+import { withinLimit } from '../call/limited.ts';
+import type { Call } from '../call/operation.ts';
 
 /** What a checked post would be on each account, and what its author should know of it at this moment. */
 

@@ -1,17 +1,31 @@
 import { Rejection } from '#domain/decider.ts';
 import { lacksIntent, type PostState, post } from '#domain/post/post.ts';
 import { type TargetState, target } from '#domain/post-target/target.ts';
+import { renderTarget } from '#projections/models/targets.ts';
 import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { postPlanning } from '#projections/queries/post-queries.ts';
-import type { TargetWithContent } from '#projections/queries/target-queries.ts';
+import {
+  type DueFirst,
+  getTarget,
+  listTargets,
+  type TargetFilters,
+  type TargetWithContent,
+} from '#projections/queries/target-queries.ts';
 import { type CommandContext, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { endRest } from '#runtime/work/leases.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { recordOutcomesOf } from '#services/workflows/posts/outcomes.ts';
-import type { Call } from '../operation.ts';
-import { notFound } from '../refusal.ts';
+import { listPage } from '../call/cursor.ts';
+import { withinLimit } from '../call/limited.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
+import { readRow } from '../call/rows.ts';
 import { plannedTarget } from './answers.ts';
+import { filtersOf } from './body.ts';
+import { targetExample } from './examples.ts';
 
 /** Streams that a path names. A stream of another workspace is unknown, in the same words. */
 
@@ -42,7 +56,7 @@ const load = async (call: Asking, id: string): Promise<LoadedTarget | null> => {
 };
 
 /** The target as its post plans it, while the post is behind its plan. A read makes no fan-out. */
-export const readPlannedTarget = async (
+const readPlannedTarget = async (
   call: Reading,
   id: string,
 ): Promise<(TargetWithContent & { readonly planned: true }) | null> => {
@@ -146,3 +160,56 @@ export const fanOutOrLeave = async (
     deps.logger.warn({ err: error, postId, correlationId }, 'fan-out is left to the sweeper');
   }
 };
+
+export const getPostTarget = operation({
+  id: 'getPostTarget',
+  method: 'GET',
+  path: '/post-targets/{id}',
+  tag: 'post-targets',
+  summary: 'Get a post target',
+  description: 'A target that its post has planned and that is not stored yet is answered from the plan, without ETag.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: PostTarget,
+  codes: [],
+  example: { data: targetExample },
+  handle: async (call) => {
+    const { deps, workspaceId } = call;
+    const planned = (id: string) => readPlannedTarget(call, id);
+    const found = await readRow(call, 'target', ['posts'], (id) => getTarget(deps.knex, workspaceId, id), planned);
+    const data = renderTarget(found.target, found.body);
+    return 'planned' in found ? { data } : { data, revision: data.revision };
+  },
+});
+
+export const listPostTargets = operation({
+  id: 'listPostTargets',
+  method: 'GET',
+  path: '/post-targets',
+  tag: 'post-targets',
+  summary: 'List post targets',
+  description:
+    'The targets of all posts, sorted by due instant, the earliest first. With `status=outcome_unknown`: those of which a network has not said whether it published them.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  query: PostTargetQuery,
+  answer: PostTarget,
+  list: true,
+  codes: [],
+  example: { data: targetExample },
+  handle: async (call) => {
+    await call.behind(['posts']);
+    const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
+    const filters: TargetFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };
+    return listPage('listPostTargets', call, {
+      rows: (page: { after: DueFirst | null; limit: number }, knex) =>
+        listTargets(knex, call.workspaceId, filters, page),
+      keyOf: ({ target }) => ({ scheduledAt: target.due_at, id: target.id }),
+      show: ({ target, body }) => renderTarget(target, body),
+    });
+  },
+});

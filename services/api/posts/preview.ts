@@ -3,19 +3,21 @@ import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/
 import { errorsOf, type PreviewWarning } from '#domain/post/preview.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
-import type { PostCreate } from '#schemas/http/post.ts';
+import { PostCreate } from '#schemas/http/post.ts';
+import { PostPreview } from '#schemas/http/preview.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { maxIssues } from '#schemas/validator.ts';
 import { allOf, type Checked, checksOf, checksOfDraft } from '#services/workflows/posts/compose.ts';
-import { showCadence } from '../cadence/show.ts';
-import type { Call } from '../operation.ts';
-import { previewQuota } from '../quota/show.ts';
+import { showCadence } from '../accounts/cadence.ts';
+import { type Call, operation } from '../call/operation.ts';
 import { bodyOf } from './body.ts';
 import { composingOf } from './checks.ts';
 import { select } from './destinations.ts';
+import { previewExample } from './examples.ts';
 import { takenRefOf } from './external-ref.ts';
 import { foresee, writable } from './foresee.ts';
+import { previewQuota } from './quota.ts';
 import { Reads } from './reads.ts';
 
 /** What publishing a body would do now. Nothing is written. */
@@ -32,7 +34,7 @@ const problem = (at: 'create' | 'publish', { code, message, errors }: Rejection)
 const isSame = (a: Rejection, b: Rejection): boolean =>
   a.code === b.code && JSON.stringify(a.errors) === JSON.stringify(b.errors);
 
-export const previewOf = async (call: Previewing) => {
+const previewOf = async (call: Previewing) => {
   const { clientId, saveDraft, ...input } = call.body;
   const body = bodyOf(input);
   const reads = new Reads(call);
@@ -134,4 +136,25 @@ const timeless = ({ scheduleMode }: PostBody) => ({
   latestAt: null,
   scheduleMode,
   scheduleModeReason: null,
+});
+
+export const previewPost = operation({
+  id: 'previewPost',
+  method: 'POST',
+  path: '/posts/preview',
+  tag: 'posts',
+  summary: 'Preview a post',
+  description: [
+    'Says what publishing this body would do now: for each account the text, title, files and times, every rule that it breaks, and every required override that is missing. **It writes nothing**: no post, no event, no key.',
+    '`valid` is true exactly when POST /posts would accept the same body at this moment. `problems` lists every reason against it; a refused POST /posts has the code of the first, and the faults of all. What `warnings` say never refuses a body; a warning with `willFail` names the code with which that target would fail when it is published.',
+    'With `saveDraft`, `valid` says whether the draft would be accepted, and `problems` with `at: publish` and the verdicts say what its publication needs.',
+  ].join('\n\n'),
+  scope: 'posts.compose',
+  idempotent: 'none',
+  cost: 1,
+  body: PostCreate,
+  answer: PostPreview,
+  codes: [],
+  example: previewExample,
+  handle: async (call) => ({ data: await previewOf(call) }),
 });

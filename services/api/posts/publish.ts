@@ -3,21 +3,21 @@ import { Rejection } from '#domain/decider.ts';
 import { type PostState, post } from '#domain/post/post.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { Cleaned } from '#schemas/http/common.ts';
-import type { PostPublish } from '#schemas/http/post.ts';
+import { type Cleaned, IdParams } from '#schemas/http/common.ts';
+import { Post, PostPublish } from '#schemas/http/post.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import type { Checked, PlannedPost } from '#services/workflows/posts/compose.ts';
-import type { Acted } from '../actions.ts';
-import { streamUpTo } from '../commands.ts';
-import type { Call } from '../operation.ts';
+import { streamUpTo } from '../call/commands.ts';
+import { type Acted, type Call, operation } from '../call/operation.ts';
+import { answerPost, PostWarnings, withLiveCampaign } from './answers.ts';
 import { scheduleOf } from './body.ts';
 import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
-import { requireChanged } from './decisions.ts';
+import { repeatWarnings, requireChanged, withDecision } from './decisions.ts';
+import { postExample } from './examples.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
 import { requireWordForPlan } from './restore-word.ts';
-import type { PostWarnings } from './warnings.ts';
 
 type Publishing = Call<{ readonly id: string }, unknown, Cleaned<typeof PostPublish>>;
 
@@ -32,7 +32,7 @@ interface Accepted extends PlannedPost {
  * acceptance and the post's append, nothing was published and the repeat publishes it. If we die after the append, the
  * sweeper carries the plan out.
  */
-export const publishDraft = async (call: Publishing, warned: PostWarnings): Promise<Acted<PostState>> => {
+const publishDraft = async (call: Publishing, warned: PostWarnings): Promise<Acted<PostState>> => {
   try {
     return await attempt(call, warned);
   } catch (error) {
@@ -145,3 +145,49 @@ const append = async (
 const isReplaced = ({ events }: LoadedPost, revision: number): boolean =>
   events.some((event) => event.revision > revision && event.type !== 'PostAbandoned') ||
   !events.some((event) => event.revision === revision);
+
+export const publishPost = operation({
+  id: 'publishPost',
+  method: 'POST',
+  path: '/posts/{id}/publish',
+  tag: 'posts',
+  summary: 'Publish or schedule a draft',
+  description:
+    'Runs every check that a draft skips, then schedules the draft as POST /posts does. A `schedule` in the body replaces the schedule of the draft.',
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: PostPublish,
+  answer: Post,
+  codes: [
+    'validation_failed',
+    'idempotency_key_reused',
+    'post_not_draft',
+    'restore_unconfirmed',
+    'changes_requested',
+    'schedule_in_past',
+    'schedule_too_far',
+    'cadence_exceeded',
+    'client_archived',
+    'account_not_in_client',
+    'account_disconnected',
+    'no_targets',
+    'media_not_publishable',
+    'media_not_in_client',
+    'thread_not_supported',
+    'quota_exceeded',
+  ],
+  example: { body: { schedule: { type: 'now' } }, data: postExample.data },
+  handle: async (call) => {
+    const warned = new PostWarnings(call);
+    const { state, events, revision, replayed } = await publishDraft(call, warned);
+    const { id } = call.params;
+    const answer = await withLiveCampaign(call, answerPost(id, state, events));
+    const data = await withDecision(call, answer, { state, events });
+    const warnings = await warned.of({ id, state, notes: call.notes, replayed });
+    return { data, revision, replayed, warnings: [...(await repeatWarnings(call, id, events)), ...warnings] };
+  },
+});

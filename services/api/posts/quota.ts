@@ -1,12 +1,24 @@
+import type { Rejection } from '#domain/decider.ts';
 import type { PostCommand } from '#domain/post/post.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
-import { postingRulesOf } from '#projections/queries/posting-rules.ts';
+import { quotaExceeded } from '#domain/quota.ts';
+import { monthAfter, monthBegin, monthOf } from '#domain/zones.ts';
+import { type PostingRules, postingRulesOf, readPostingRules } from '#projections/queries/posting-rules.ts';
+import { usedPlaces } from '#projections/queries/quota-targets.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { PlannedTarget } from '#schemas/target.ts';
 import { tendPlaces } from '#services/workflows/quota/give-back.ts';
-import { type Placed, type Reserving, reserveForTarget, reservePlaces } from '#services/workflows/quota/reserve.ts';
-import { requireCadence } from '../cadence/moves.ts';
-import type { Call } from '../operation.ts';
+import {
+  byMonth,
+  type Placed,
+  type Reserving,
+  reserveForTarget,
+  reservePlaces,
+  resetsAtOf,
+} from '#services/workflows/quota/reserve.ts';
+import { requireCadence } from '../accounts/cadence.ts';
+import type { Call } from '../call/operation.ts';
 
 /** The places that the posts of a call take, and give back, of the quota of its workspace. */
 
@@ -70,4 +82,63 @@ export const giveBackOrLeave = async (
   } catch (error) {
     deps.logger.warn({ err: error, postId, correlationId }, 'the places of these targets are left to the outcomes');
   }
+};
+
+/** The quota of a workspace as its targets take it. */
+
+type Counting = Pick<Call, 'deps' | 'workspaceId' | 'now'>;
+
+const usedIn = async ({ deps, workspaceId }: Counting, { timezone, quota }: PostingRules, month: string) => {
+  const period = { from: monthBegin(month, timezone), to: monthBegin(monthAfter(month, 1), timezone) };
+  const perPlatform = await usedPlaces(deps.pool, workspaceId, period);
+  const used = perPlatform.reduce((sum, one) => sum + one.used, 0);
+  const scheduled = perPlatform.reduce((sum, one) => sum + one.scheduled, 0);
+  const remaining = quota === null ? null : Math.max(0, quota - used - scheduled);
+  return { period, limit: quota, used, scheduled, remaining, resetsAt: period.to, perPlatform };
+};
+
+export const showQuota = async (call: Counting) => {
+  const rules = await readPostingRules(call.deps.pool, call.workspaceId);
+  return { object: 'quota' as const, ...(await usedIn(call, rules, monthOf(call.now, rules.timezone))) };
+};
+
+interface PreviewedQuota {
+  readonly shown: { readonly limit: number | null; readonly remaining: number | null; readonly needed: number };
+  /** Why the post would be refused; null: there is room. */
+  readonly refusal: Rejection | null;
+}
+
+/** What the plan of a post would take. Of several months, the one with the least room behind it is shown. */
+export const previewQuota = async (call: Counting, targets: readonly PlannedTarget[]): Promise<PreviewedQuota> => {
+  const needed = targets.length;
+  const rules = await postingRulesOf(call.deps.pool, call.workspaceId);
+  const { quota: limit, timezone } = rules;
+  if (limit === null) return { shown: { limit, remaining: null, needed }, refusal: null };
+  const planned = byMonth(targets, timezone);
+  const months = planned.size === 0 ? new Map([[monthOf(call.now, timezone), []]]) : planned;
+  let tightest: { readonly left: number; readonly remaining: number } | null = null;
+  let refusal: Rejection | null = null;
+  for (const [month, ids] of [...months].toSorted()) {
+    const { remaining } = await usedIn(call, rules, month);
+    const room = remaining ?? 0;
+    const left = room - ids.length;
+    if (tightest === null || left < tightest.left) tightest = { left, remaining: room };
+    if (left < 0) refusal ??= quotaExceeded(month, limit, resetsAtOf(month, timezone));
+  }
+  return { shown: { limit, remaining: tightest?.remaining ?? 0, needed }, refusal };
+};
+
+/** The quota of the workspace, as the contract shows it. */
+export const exampleQuota = {
+  object: 'quota',
+  period: { from: '2026-01-31T23:00:00.000Z', to: '2026-02-28T23:00:00.000Z' },
+  limit: 500,
+  used: 12,
+  scheduled: 30,
+  remaining: 458,
+  resetsAt: '2026-02-28T23:00:00.000Z',
+  perPlatform: [
+    { platform: 'bluesky', used: 5, scheduled: 10 },
+    { platform: 'x', used: 7, scheduled: 20 },
+  ],
 };

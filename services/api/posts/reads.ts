@@ -16,8 +16,8 @@ import {
   type SelectedClient,
 } from '#services/workflows/posts/accounts.ts';
 import type { PostReads } from '#services/workflows/posts/compose.ts';
-import { readingOwnWrites } from '../cadence/check.ts';
-import type { Call } from '../operation.ts';
+import { readingOwnWrites } from '../accounts/cadence.ts';
+import type { Call } from '../call/operation.ts';
 import { assetsByIds } from './assets.ts';
 
 /**

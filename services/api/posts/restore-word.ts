@@ -6,7 +6,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DeclaredRestore } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
-import type { Call } from '../operation.ts';
+import type { Call } from '../call/operation.ts';
 import type { LoadedTarget } from './load.ts';
 
 /**

@@ -13,31 +13,35 @@ import {
 import { monthOf } from '#domain/zones.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, foldEvents, type Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { requireRoom } from '#runtime/eventing/stream-room.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { PostRevise } from '#schemas/http/post-revise.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { PostRevise, RevisedPost } from '#schemas/http/post-revise.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
 import { type FannedOut, fanOut } from '#services/workflows/fan-out.ts';
 import { selectAccounts } from '#services/workflows/posts/accounts.ts';
 import type { Checked } from '#services/workflows/posts/compose.ts';
 import type { Placed } from '#services/workflows/quota/reserve.ts';
-import { isOf } from '../commands.ts';
-import type { Call } from '../operation.ts';
+import { isOf } from '../call/commands.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { invalid } from '../call/refusal.ts';
+import { answerWithTargets, PostWarnings, withLiveCampaign } from './answers.ts';
 import { changedMembers, revisedBody } from './body.ts';
 import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
+import { repeatWarnings, withDecision } from './decisions.ts';
+import { postDataExample } from './examples.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
 import { Reads } from './reads.ts';
-import type { PostWarnings } from './warnings.ts';
 
 /** Revises a scheduled post for the targets that are not out yet. */
 
 type Revising = Call<{ readonly id: string }, unknown, PostRevise>;
 
-export interface Skip {
+interface Skip {
   readonly targetId: string;
   readonly reason: SkipReason | 'account_disconnected';
 }
@@ -64,7 +68,7 @@ interface Revised {
   readonly skipped: readonly Skip[];
 }
 
-export interface RevisedPost extends Revised {
+interface RevisedStreams extends Revised {
   readonly events: readonly DecodedEvent[];
   readonly targetEvents: readonly { readonly events: readonly DecodedEvent[] }[];
   readonly replayed: boolean;
@@ -80,7 +84,7 @@ const maxRounds = 10;
  * the acceptance, nothing was revised, and the repeat goes on where the post is unchanged. If we die after the append,
  * the sweeper, or the repeat, carries the revise out on each target.
  */
-export const revisePost = async (call: Revising, warned: PostWarnings): Promise<RevisedPost> => {
+const revisePlanned = async (call: Revising, warned: PostWarnings): Promise<RevisedStreams> => {
   for (let round = 1; ; round += 1) {
     try {
       return await attempt(call, warned);
@@ -90,7 +94,7 @@ export const revisePost = async (call: Revising, warned: PostWarnings): Promise<
   }
 };
 
-const attempt = async (call: Revising, warned: PostWarnings): Promise<RevisedPost> => {
+const attempt = async (call: Revising, warned: PostWarnings): Promise<RevisedStreams> => {
   const { id } = call.params;
   const { store } = call.deps;
   let own: Revised | undefined;
@@ -154,7 +158,7 @@ const accept = async (call: Revising, warned: PostWarnings): Promise<Accepted> =
 };
 
 /** Whether the revise gives its targets new times. */
-export const changesTimes = ({ schedule, timezone }: PostRevise, body: PostBody): boolean =>
+const changesTimes = ({ schedule, timezone }: PostRevise, body: PostBody): boolean =>
   schedule !== undefined || (timezone !== undefined && body.schedule.scheduledLocal !== null);
 
 /** With the times that the targets keep. */
@@ -279,10 +283,13 @@ const outcomeOf = (
   };
 };
 
-const eventsOf = (fanned: FannedOut, targets: Revised['targets']): RevisedPost['targetEvents'] =>
+const eventsOf = (fanned: FannedOut, targets: Revised['targets']): RevisedStreams['targetEvents'] =>
   targets.map(([targetId]) => ({ events: fanned.targets.get(targetId)?.events ?? [] }));
 
-const readTargets = async ({ deps }: Revising, targets: Revised['targets']): Promise<RevisedPost['targetEvents']> => {
+const readTargets = async (
+  { deps }: Revising,
+  targets: Revised['targets'],
+): Promise<RevisedStreams['targetEvents']> => {
   const read: { readonly events: readonly DecodedEvent[] }[] = [];
   for (let at = 0; at < targets.length; at += readAtOnce) {
     const some = targets.slice(at, at + readAtOnce);
@@ -291,3 +298,61 @@ const readTargets = async ({ deps }: Revising, targets: Revised['targets']): Pro
   }
   return read;
 };
+
+export const revisePost = operation({
+  id: 'revisePost',
+  method: 'POST',
+  path: '/posts/{id}/revise',
+  tag: 'posts',
+  summary: 'Revise a scheduled post',
+  description: [
+    'Changes a post for its targets that are pending, held or failed; a failed one is tried again with the new content, at its time or at once where that has passed. Every check of POST /posts runs on the revised post, for exactly these targets, and the call is refused as a whole if one of them cannot go out.',
+    'A member that is sent replaces that of the post; one that is absent stays. With a `schedule`, the targets get new times; without one, each keeps its own. A target that is published, canceled, on its way, rate-limited or with an unknown outcome keeps the content and the time that it had, and shows them although the post shows the new ones; `revise.skipped` says why.',
+    'If the publisher takes a target at the same moment, it goes out with either the former or the new content as a whole: `revise` says which. Of two revises at the same time the later one begins from the result of the other.',
+  ].join('\n\n'),
+  scope: 'posts.compose',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  merge: true,
+  params: IdParams,
+  body: PostRevise,
+  answer: RevisedPost,
+  codes: [
+    'validation_failed',
+    'idempotency_key_reused',
+    'post_not_scheduled',
+    'target_not_pending',
+    'schedule_in_past',
+    'schedule_too_far',
+    'cadence_exceeded',
+    'client_archived',
+    'media_not_publishable',
+    'media_not_in_client',
+    'thread_not_supported',
+    'stream_full',
+    'quota_exceeded',
+  ],
+  example: {
+    body: { content: postDataExample.content },
+    data: {
+      ...postDataExample,
+      revision: 1,
+      revise: { changed: postDataExample.targets.map(({ id }) => id), skipped: [] },
+    },
+  },
+  handle: async (call) => {
+    if (Object.keys(call.body).length === 0) throw invalid('', 'required', 'at least one member must be sent');
+    const { id } = call.params;
+    const warned = new PostWarnings(call);
+    const { events, targetEvents, revision, replayed, changed, skipped } = await revisePlanned(call, warned);
+    const state = foldEvents(post, events);
+    const answer = await withLiveCampaign(call, answerWithTargets(events, targetEvents));
+    const shown = await withDecision(call, answer, { state, events });
+    const isTimed = state.status !== 'none' && changesTimes(call.body, newestBody(state));
+    const targets = shown.targets.filter((one) => changed.includes(one.id));
+    const about = { id, state, targets, sent: call.body, notes: call.notes, isTimed, replayed };
+    const warnings = [...(await repeatWarnings(call, id, events)), ...(await warned.of(about))];
+    return { data: { ...shown, revise: { changed, skipped } }, revision, replayed, warnings };
+  },
+});

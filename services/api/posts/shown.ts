@@ -1,7 +1,18 @@
 import type { Pool } from 'pg';
-import { renderPost } from '#projections/models/posts.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import { renderPost, renderPostRow } from '#projections/models/posts.ts';
 import { getPostUnless } from '#projections/queries/one-post.ts';
-import { isShort } from '../json-pieces.ts';
+import { type PostFilters, listPosts as rowsOf } from '#projections/queries/post-queries.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Post, PostQuery, PostSummary } from '#schemas/http/post.ts';
+import { listPage } from '../call/cursor.ts';
+import { isShort } from '../call/json.ts';
+import { withinLimit } from '../call/limited.ts';
+import { operation } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
+import { readRow } from '../call/rows.ts';
+import { filtersOf } from './body.ts';
+import { postDataExample, postRowExample } from './examples.ts';
 
 /**
  * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
@@ -22,7 +33,7 @@ interface LongPost extends Shown {
   readonly json: null;
   readonly post: object;
 }
-export type CachedPost = ShortPost | LongPost;
+type CachedPost = ShortPost | LongPost;
 
 interface Kept {
   readonly version: string;
@@ -89,8 +100,59 @@ export class ShownPosts {
 const byPool = new WeakMap<Pool, ShownPosts>();
 
 /** One for each pool, made at the first look. */
-export const shownPosts = (pool: Pool): ShownPosts => {
+const shownPosts = (pool: Pool): ShownPosts => {
   const known = byPool.get(pool) ?? new ShownPosts(pool);
   byPool.set(pool, known);
   return known;
 };
+
+export const getPost = operation({
+  id: 'getPost',
+  method: 'GET',
+  path: '/posts/{id}',
+  tag: 'posts',
+  summary: 'Get a post with its variants and targets',
+  description: 'Right after a write of your own, send its X-Consistency-Token: the answer then shows that write.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Post,
+  codes: [],
+  example: { data: postDataExample },
+  handle: async (call) => {
+    const posts = shownPosts(call.deps.pool);
+    const shown = await readRow(call, 'post', ['posts'], (id) => posts.get(call.workspaceId, id));
+    if (shown.isDiscarded) throw notFound('post');
+    const { json, revision } = shown;
+    return json === null ? { data: shown.post, revision } : { json, revision };
+  },
+});
+
+export const listPosts = operation({
+  id: 'listPosts',
+  method: 'GET',
+  path: '/posts',
+  tag: 'posts',
+  summary: 'List posts',
+  description: 'The newest first, without variants and targets: GET /posts/{id} has them.',
+  scope: 'posts.read',
+  idempotent: 'none',
+  cost: 1,
+  query: PostQuery,
+  answer: PostSummary,
+  list: true,
+  codes: [],
+  example: { data: postRowExample },
+  handle: async (call) => {
+    await call.behind(['posts']);
+    const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
+    const filters: PostFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };
+    return listPage('listPosts', call, {
+      rows: (page: { after: NewestFirst | null; limit: number }, knex) => rowsOf(knex, call.workspaceId, filters, page),
+      keyOf: (row) => ({ createdAt: row.created_at, id: row.id }),
+      show: renderPostRow,
+    });
+  },
+});

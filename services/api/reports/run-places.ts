@@ -5,8 +5,8 @@ import { getReport } from '#projections/models/reports.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Call } from '../operation.ts';
-import { countingTurns } from '../turns.ts';
+import type { Call } from '../call/operation.ts';
+import { countingTurns } from '../call/turns.ts';
 
 /**
  * Limits the runs of a workspace that callers have asked for and that have not ended. Its reports are streams of their

@@ -2,9 +2,9 @@ import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
 import { NotAllowed } from '#runtime/egress/guard.ts';
 import { eventTypes, isKnownFilter } from '#schemas/http/webhook-events.ts';
-import type { Deps } from '../deps.ts';
-import type { Call } from '../operation.ts';
-import { badParameter, Refusal } from '../refusal.ts';
+import type { Deps } from '../call/deps.ts';
+import type { Call } from '../call/operation.ts';
+import { badParameter, Refusal } from '../call/refusal.ts';
 
 /** Rules of an endpoint that a schema cannot say. */
 

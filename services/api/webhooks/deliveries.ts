@@ -1,8 +1,24 @@
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
-import { type DeliveryRow, getDelivery } from '#projections/webhooks/queries.ts';
+import { webhook } from '#domain/webhook.ts';
+import {
+  type DeliveryFilters,
+  type DeliveryKey,
+  type DeliveryRow,
+  getDelivery,
+  listDeliveries,
+} from '#projections/webhooks/queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { Call } from '../operation.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { DeliveryParams, DeliveryQuery, WebhookDelivery, WebhookTestSend } from '#schemas/http/webhook.ts';
+import { topics } from '#schemas/topics.ts';
+import { listPage } from '../call/cursor.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { lastOf } from '../call/rows.ts';
+import { filtersOf } from '../posts/body.ts';
+import { requireEventType, requireTypeFilter } from './checks.ts';
 import { findDispatched, readDispatched } from './dispatched.ts';
+import { ownLive, readWebhook } from './endpoints.ts';
+import { exampleDelivery, examplePending } from './examples.ts';
 
 /**
  * Deliveries of one endpoint: those that the dispatcher has minted, and those that a caller requested and that are not
@@ -14,7 +30,7 @@ interface DeliveryCall extends Pick<Call, 'deps' | 'workspaceId' | 'behind'> {
 }
 
 /** @param active whether its endpoint is on. A delivery that waits for its endpoint has no next attempt yet. */
-export const renderDelivery = (row: DeliveryRow, active: boolean) => ({
+const renderDelivery = (row: DeliveryRow, active: boolean) => ({
   id: row.id,
   object: 'webhook_delivery' as const,
   webhookId: row.endpoint_id,
@@ -40,7 +56,7 @@ export const renderDelivery = (row: DeliveryRow, active: boolean) => ({
 /**
  * The delivery of a test. Its id follows from its event alone, so that the api and the dispatcher give it the same id.
  */
-export const testDelivery = (webhookId: string, event: DecodedEvent) => {
+const testDelivery = (webhookId: string, event: DecodedEvent) => {
   const eventType = String(event.data.eventType);
   const eventId = envelopeIdOf(event.id, eventType);
   const at = event.metadata.occurredAt;
@@ -63,7 +79,7 @@ export const testDelivery = (webhookId: string, event: DecodedEvent) => {
 /**
  * A delivery after a resend: due now. Only earlier attempts are shown, so that a repeat of the call answers the same.
  */
-export const resentDelivery = (row: DeliveryRow, at: string) => ({
+const resentDelivery = (row: DeliveryRow, at: string) => ({
   ...renderDelivery(row, true),
   status: 'pending' as const,
   attempts: renderDelivery(row, true).attempts.filter((one) => Date.parse(one.at) + one.durationMs <= Date.parse(at)),
@@ -80,8 +96,131 @@ const sought = ({ deps, params, workspaceId }: Pick<DeliveryCall, 'deps' | 'para
 });
 
 /** The delivery of the path, possibly an older state of it: its event never changes. */
-export const findDelivery = (call: Pick<DeliveryCall, 'deps' | 'params' | 'workspaceId'>): Promise<DeliveryRow> =>
+const findDelivery = (call: Pick<DeliveryCall, 'deps' | 'params' | 'workspaceId'>): Promise<DeliveryRow> =>
   findDispatched(call, sought(call));
 
 /** The delivery of the path, not older than the caller's own writes. */
-export const readDelivery = (call: DeliveryCall): Promise<DeliveryRow> => readDispatched(call, sought(call));
+const readDelivery = (call: DeliveryCall): Promise<DeliveryRow> => readDispatched(call, sought(call));
+
+export const listWebhookDeliveries = operation({
+  id: 'listWebhookDeliveries',
+  method: 'GET',
+  path: '/webhooks/{id}/deliveries',
+  tag: 'webhooks',
+  summary: 'List the deliveries of an endpoint, newest first',
+  description: 'Each delivery has its attempts so far. Deliveries are kept for 30 days.',
+  scope: 'webhooks.read',
+  idempotent: 'none',
+  cost: 1,
+  params: IdParams,
+  query: DeliveryQuery,
+  answer: WebhookDelivery,
+  list: true,
+  codes: [],
+  example: { data: exampleDelivery },
+  handle: async (call) => {
+    const { deps, workspaceId, principal, query } = call;
+    requireTypeFilter(query.eventType);
+    // Any write of the caller may have made a delivery.
+    await call.behind(topics, 'dispatcher');
+    const { active, id: webhookId } = await readWebhook(call);
+    const { limit: _limit, cursor: _cursor, status: statuses, ...more } = query;
+    const filters: DeliveryFilters = filtersOf({ ...more, statuses });
+    // A cursor is valid for one endpoint.
+    const bound = { ...query, webhookId };
+    return listPage(
+      'listWebhookDeliveries',
+      { deps, workspaceId, principal, query: bound },
+      {
+        rows: (page: { readonly after: DeliveryKey | null; readonly limit: number }, knex) =>
+          listDeliveries(knex, { workspaceId, webhookId }, filters, page),
+        keyOf: (row) => ({ sortKey: row.sort_key, id: row.id }),
+        show: (row) => renderDelivery(row, active),
+      },
+    );
+  },
+});
+
+export const getWebhookDelivery = operation({
+  id: 'getWebhookDelivery',
+  method: 'GET',
+  path: '/webhooks/{id}/deliveries/{deliveryId}',
+  tag: 'webhooks',
+  summary: 'Get a delivery with its attempts',
+  scope: 'webhooks.read',
+  idempotent: 'none',
+  cost: 1,
+  params: DeliveryParams,
+  answer: WebhookDelivery,
+  codes: [],
+  example: { data: exampleDelivery },
+  handle: async (call) => {
+    const { active } = await readWebhook(call);
+    return { data: renderDelivery(await readDelivery(call), active) };
+  },
+});
+
+export const resendWebhookDelivery = operation({
+  id: 'resendWebhookDelivery',
+  method: 'POST',
+  path: '/webhooks/{id}/deliveries/{deliveryId}/resend',
+  tag: 'webhooks',
+  summary: 'Send a delivery again',
+  description:
+    'The service sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: DeliveryParams,
+  answer: WebhookDelivery,
+  codes: ['stream_full'],
+  example: { data: examplePending },
+  handle: async (call) => {
+    const { deliveryId } = call.params;
+    let found: DeliveryRow | undefined;
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      optional: true,
+      accept: async () => {
+        found = await findDelivery(call);
+        return { eventTime: found.event_time };
+      },
+      command: ({ eventTime }, { commandId }) => ({ type: 'RequestResend', commandId, deliveryId, eventTime }),
+    });
+    return { data: resentDelivery(found ?? (await findDelivery(call)), lastOf(events).metadata.occurredAt), replayed };
+  },
+});
+
+export const testWebhook = operation({
+  id: 'testWebhook',
+  method: 'POST',
+  path: '/webhooks/{id}/test',
+  tag: 'webhooks',
+  summary: 'Send a signed test delivery',
+  description:
+    'The service sends the example data of the type once, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: WebhookTestSend,
+  answer: WebhookDelivery,
+  codes: ['unknown_event_type', 'stream_full'],
+  example: { body: { eventType: 'webhook.test' }, data: examplePending },
+  handle: async (call) => {
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      optional: true,
+      accept: async () => {
+        requireEventType(call.body.eventType, '/eventType');
+        return { eventType: call.body.eventType };
+      },
+      command: ({ eventType }, { commandId }) => ({ type: 'RequestTest', commandId, eventType }),
+    });
+    return { data: testDelivery(call.params.id, lastOf(events)), replayed };
+  },
+});

@@ -1,7 +1,7 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import type { Call } from '../operation.ts';
-import { notFound } from '../refusal.ts';
+import type { Call } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
 
 /** Rows that the dispatcher makes from requests in the stream of an endpoint. */
 

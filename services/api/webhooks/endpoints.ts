@@ -1,20 +1,34 @@
-import { liveSecrets, type WebhookState } from '#domain/webhook.ts';
+import { liveSecrets, type WebhookCommand, type WebhookState, webhook } from '#domain/webhook.ts';
 import { rowOf } from '#projections/engine/model.ts';
-import { getWebhook, type WebhookRow, webhooks } from '#projections/models/webhook-endpoints.ts';
+import type { NewestFirst } from '#projections/engine/rows.ts';
+import {
+  getWebhook as queryWebhook,
+  listWebhooks as rowsOf,
+  type WebhookRow,
+  webhooks,
+} from '#projections/models/webhook-endpoints.ts';
+import { noteRotation } from '#projections/webhooks/rotations.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
-import type { Call } from '../operation.ts';
-import { notFound } from '../refusal.ts';
-import { ownStream, readRow, writtenRow } from '../rows.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { Webhook, WebhookCreate, WebhookQuery, WebhookSecretRotation, WebhookUpdate } from '#schemas/http/webhook.ts';
+import { listPage, newestFirst } from '../call/cursor.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
+import { ownStream, ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
+import { requireEndpoint } from './checks.ts';
+import { exampleSecret, exampleWebhook } from './examples.ts';
+import { requireRoom } from './room.ts';
 
 /** An endpoint as its owner sees it, and the one that a path names. */
 
 const hintLength = 4;
 
 /** @param now decides which secrets sign. */
-export const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) => {
+const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) => {
   const [newest] = row.secrets;
   return {
     id: row.id,
@@ -34,7 +48,7 @@ export const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) =>
 };
 
 /** The row that these events make, from the first on. */
-export const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => writtenRow(rowOf(webhooks, events));
+const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => writtenRow(rowOf(webhooks, events));
 
 /** How long a repeat of the call that made a secret shows it, milliseconds. */
 const shownMs = 24 * 3_600_000;
@@ -43,7 +57,7 @@ const shownMs = 24 * 3_600_000;
  * The answer of the call that made the newest secret of these events. It shows the secret for a day, and only while the
  * secret still signs, which later events decide.
  */
-export const withSecret = async (
+const withSecret = async (
   { deps, now }: Pick<Call, 'deps' | 'now'>,
   row: WebhookRow,
   later: () => Promise<WebhookState>,
@@ -63,7 +77,7 @@ export const readWebhook = async (
   call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
 ): Promise<WebhookRow> => {
   const { deps, workspaceId } = call;
-  const row = await readRow(call, 'webhook', ['webhooks'], (id) => getWebhook(deps.knex, workspaceId, id));
+  const row = await readRow(call, 'webhook', ['webhooks'], (id) => queryWebhook(deps.knex, workspaceId, id));
   if (row.deleted_at !== null) throw notFound('webhook');
   return row;
 };
@@ -75,3 +89,184 @@ export const ownLive =
     if (loaded.state.status === 'deleted') throw notFound('webhook');
     ownStream(call, 'webhook')(loaded);
   };
+
+export const registerWebhook = operation({
+  id: 'registerWebhook',
+  method: 'POST',
+  path: '/webhooks',
+  tag: 'webhooks',
+  summary: 'Register a webhook endpoint',
+  description:
+    'The endpoint gets events from now on. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless the installation sets another limit.',
+  scope: 'webhooks.manage',
+  idempotent: 'required',
+  cost: 1,
+  etag: true,
+  body: WebhookCreate,
+  answer: Webhook,
+  codes: ['url_not_allowed', 'unknown_event_type', 'too_many_webhooks'],
+  example: {
+    body: { url: exampleWebhook.url, events: exampleWebhook.events, description: exampleWebhook.description },
+    data: { ...exampleWebhook, secret: exampleSecret },
+  },
+  handle: async (call) => {
+    const { deps } = call;
+    const { url, events, description, clientIds = null } = call.body;
+    const created = await call.stream(webhook).create({
+      command: async (): Promise<WebhookCommand> => {
+        await requireEndpoint(call, { events, url, clientIds });
+        return { type: 'Register', url, events, description, clientIds, keyVersion: deps.secrets.current };
+      },
+      reserve: (id) => requireRoom(call, id),
+    });
+    const row = webhookOf(created.events);
+    const later = async () => (created.replayed ? (await deps.store.load(webhook, row.id)).state : created.state);
+    return { data: await withSecret(call, row, later), revision: row.revision, replayed: created.replayed };
+  },
+});
+
+export const getWebhook = operation({
+  id: 'getWebhook',
+  method: 'GET',
+  path: '/webhooks/{id}',
+  tag: 'webhooks',
+  summary: 'Get a webhook endpoint',
+  scope: 'webhooks.read',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Webhook,
+  codes: [],
+  example: { data: exampleWebhook },
+  handle: async (call) => {
+    const row = await readWebhook(call);
+    return { data: renderWebhook(row, call.deps.secrets, call.now), revision: row.revision };
+  },
+});
+
+export const listWebhooks = operation({
+  id: 'listWebhooks',
+  method: 'GET',
+  path: '/webhooks',
+  tag: 'webhooks',
+  summary: 'List webhook endpoints, newest first',
+  scope: 'webhooks.read',
+  idempotent: 'none',
+  cost: 1,
+  query: WebhookQuery,
+  answer: Webhook,
+  list: true,
+  codes: [],
+  example: { data: exampleWebhook },
+  handle: async (call) => {
+    await call.behind(['webhooks']);
+    const { deps, workspaceId, now } = call;
+    return listPage('listWebhooks', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        rowsOf(knex, workspaceId, page),
+      keyOf: newestFirst,
+      show: (row) => renderWebhook(row, deps.secrets, now),
+    });
+  },
+});
+
+export const updateWebhook = operation({
+  id: 'updateWebhook',
+  method: 'PATCH',
+  path: '/webhooks/{id}',
+  tag: 'webhooks',
+  summary: 'Change a webhook endpoint, turn it off or on',
+  description:
+    'Only the members that are sent change. When you turn on an endpoint that the service disabled, it gets the events it missed, at most 72 hours back. When you turn on an endpoint that you turned off, it does not: use a replay.',
+  scope: 'webhooks.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  merge: true,
+  params: IdParams,
+  body: WebhookUpdate,
+  answer: Webhook,
+  codes: ['url_not_allowed', 'unknown_event_type', 'stream_full'],
+  example: { body: { active: false }, data: { ...exampleWebhook, active: false, disabledReason: 'requested' } },
+  handle: async (call) => {
+    const { deps, body } = call;
+    // Turning an endpoint off is never refused: an endpoint whose stream is full must still come to rest.
+    const { active, ...others } = body;
+    const optional = active !== false || Object.keys(others).length > 0;
+    const { events } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      accept: () => requireEndpoint(call, body),
+      command: () => ({ type: 'Update', changes: body }),
+      optional,
+    });
+    const row = webhookOf(events);
+    return { data: renderWebhook(row, deps.secrets, call.now), revision: row.revision };
+  },
+});
+
+export const deleteWebhook = operation({
+  id: 'deleteWebhook',
+  method: 'DELETE',
+  path: '/webhooks/{id}',
+  tag: 'webhooks',
+  summary: 'Delete a webhook endpoint and its deliveries',
+  description:
+    'The endpoint gets no more deliveries, and its secrets stop signing. Every other operation then answers 404; deleting it again answers the same.',
+  scope: 'webhooks.delete',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: IdParams,
+  answer: Webhook,
+  codes: [],
+  example: { data: { ...exampleWebhook, active: false, secretHint: null, secrets: [], revision: 1 } },
+  handle: async (call) => {
+    const { events } = await call.stream(webhook).act({
+      guard: ownStreamToDelete(call, 'webhook', ({ status }) => status === 'deleted'),
+      command: () => ({ type: 'Delete' }),
+    });
+    const row = webhookOf(events);
+    return { data: renderWebhook(row, call.deps.secrets, call.now), revision: row.revision };
+  },
+});
+
+/** The overlap begins when the rotation is stored: a repeat that comes late does not cut the former secret short. */
+export const rotateWebhookSecret = operation({
+  id: 'rotateWebhookSecret',
+  method: 'POST',
+  path: '/webhooks/{id}/rotate-secret',
+  tag: 'webhooks',
+  summary: 'Give a webhook endpoint a new signing secret',
+  description:
+    'The former secret goes on signing beside the new one for 24 hours; at most five secrets sign at once. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 1,
+  ifMatch: true,
+  bodyOptional: true,
+  params: IdParams,
+  body: WebhookSecretRotation,
+  answer: Webhook,
+  codes: ['too_many_secrets'],
+  example: { body: {}, data: { ...exampleWebhook, secret: exampleSecret, revision: 1 } },
+  handle: async (call) => {
+    const { deps, params } = call;
+    const { state, events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      command: (_decided, { commandId, now }) => ({
+        type: 'RotateSecret',
+        commandId,
+        now,
+        keyVersion: deps.secrets.current,
+      }),
+    });
+    const row = webhookOf(events);
+    // Before the answer, so that whatever is claimed after it carries both secrets. If we die before this, nobody has the
+    // new secret yet: the dispatcher folds the rotation, and a repeat notes it again.
+    faultPoint('webhook:before-rotation');
+    await noteRotation(deps.pool, { endpointId: row.id, revision: row.revision, secrets: row.secrets });
+    const later = async () => (replayed ? (await deps.store.load(webhook, params.id)).state : state);
+    return { data: await withSecret(call, row, later), revision: row.revision, replayed };
+  },
+});

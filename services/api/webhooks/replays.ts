@@ -1,12 +1,20 @@
 import { Rejection } from '#domain/decider.ts';
-import type { WebhookState } from '#domain/webhook.ts';
+import { type WebhookState, webhook } from '#domain/webhook.ts';
 import { getReplays, type ReplayRow } from '#projections/webhooks/queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { Loaded } from '#runtime/eventing/domain-store.ts';
+import { type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { execute } from '#runtime/eventing/execute.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { IdParams } from '#schemas/http/common.ts';
+import { ReplayParams, WebhookReplay, WebhookReplayCreate } from '#schemas/http/webhook.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
-import type { Call } from '../operation.ts';
+import { type Call, operation } from '../call/operation.ts';
+import { invalid } from '../call/refusal.ts';
+import { lastOf } from '../call/rows.ts';
+import { requireKnownEvents } from './checks.ts';
 import { isDispatched, lookMs, readDispatched } from './dispatched.ts';
+import { ownLive, readWebhook } from './endpoints.ts';
+import { exampleReplay } from './examples.ts';
 
 /** Replays of one endpoint. The endpoint's stream holds the requests; the dispatcher carries them out. */
 
@@ -22,7 +30,7 @@ const progressOf = ({ status, from_time, to_time, read_to }: ReplayRow): number 
   return Math.round(Math.min(1, Math.max(0, (read - from) / (to - from))) * 1_000) / 1_000;
 };
 
-export const renderReplay = (row: ReplayRow) => ({
+const renderReplay = (row: ReplayRow) => ({
   id: row.id,
   object: 'webhook_replay' as const,
   webhookId: row.endpoint_id,
@@ -58,7 +66,7 @@ const rowOfRequest = (webhookId: string, { data, metadata }: DecodedEvent): Repl
 };
 
 /** A replay that the caller has just requested. */
-export const askedReplay = (webhookId: string, event: DecodedEvent) => renderReplay(rowOfRequest(webhookId, event));
+const askedReplay = (webhookId: string, event: DecodedEvent) => renderReplay(rowOfRequest(webhookId, event));
 
 const requests = (events: readonly DecodedEvent[]): readonly DecodedEvent[] =>
   events.filter(({ type }) => type === 'WebhookReplayRequested');
@@ -66,7 +74,7 @@ const requests = (events: readonly DecodedEvent[]): readonly DecodedEvent[] =>
 const replayIdOf = ({ data }: DecodedEvent): string => String(data.replayId);
 
 /** A replay whose cancellation is stored, with its progress so far: none without a row. */
-export const canceledReplay = (
+const canceledReplay = (
   webhookId: string,
   replayId: string,
   events: readonly DecodedEvent[],
@@ -81,7 +89,7 @@ export const canceledReplay = (
 };
 
 /** The replay of the path, not older than the caller's own writes. */
-export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
+const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
   const { deps, params, workspaceId } = call;
   const { id: webhookId, replayId } = params;
   return readDispatched(call, {
@@ -92,7 +100,7 @@ export const readReplay = async (call: ReplayCall): Promise<ReplayRow> => {
 };
 
 /** Replays of one endpoint that may run at once. */
-export const maxRunning = 3;
+const maxRunning = 3;
 
 /**
  * Rule for one more replay. The rule holds at the revision at which it is checked, because this stream has the request
@@ -100,7 +108,7 @@ export const maxRunning = 3;
  * newest.
  * @throws Rejection `too_many_replays`
  */
-export const requireRoomForReplay =
+const requireRoomForReplay =
   ({ deps, workspaceId, params }: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params'>) =>
   async ({ events, state }: Loaded<WebhookState>): Promise<void> => {
     if (state.status !== 'live') return;
@@ -124,3 +132,101 @@ export const requireRoomForReplay =
       throw new Rejection('too_many_replays', `At most ${maxRunning} replays of an endpoint run at once.`);
     }
   };
+
+export const replayWebhook = operation({
+  id: 'replayWebhook',
+  method: 'POST',
+  path: '/webhooks/{id}/replays',
+  tag: 'webhooks',
+  summary: 'Send the events of a time range again',
+  description:
+    'The service sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
+  scope: 'webhooks.manage',
+  idempotent: 'accepted',
+  cost: 10,
+  ifMatch: true,
+  params: IdParams,
+  body: WebhookReplayCreate,
+  answer: WebhookReplay,
+  codes: ['unknown_event_type', 'too_many_replays', 'stream_full'],
+  example: {
+    body: { from: exampleReplay.from, to: exampleReplay.to, types: exampleReplay.types },
+    data: { ...exampleReplay, progress: 0, minted: 0, readTo: null },
+  },
+  handle: async (call) => {
+    const { body, params } = call;
+    const { events, replayed } = await call.stream(webhook).act({
+      guard: ownLive(call),
+      optional: true,
+      accept: async () => {
+        const from = Date.parse(body.from);
+        const to = Math.min(Date.parse(body.to ?? call.now), Date.parse(call.now));
+        if (to <= from)
+          throw invalid(
+            body.to === undefined ? '/from' : '/to',
+            'wrong_order',
+            body.to === undefined ? 'must lie before now' : 'must lie after from',
+          );
+        requireKnownEvents(body.types, '/types');
+        return {
+          replayId: uuidv7(),
+          from: new Date(from).toISOString(),
+          to: new Date(to).toISOString(),
+          types: body.types === undefined ? null : [...new Set(body.types)],
+        };
+      },
+      command: (decided, { commandId }) => ({ type: 'RequestReplay', commandId, ...decided }),
+      rule: requireRoomForReplay(call),
+    });
+    return { data: askedReplay(params.id, lastOf(events)), replayed };
+  },
+});
+
+export const getWebhookReplay = operation({
+  id: 'getWebhookReplay',
+  method: 'GET',
+  path: '/webhooks/{id}/replays/{replayId}',
+  tag: 'webhooks',
+  summary: 'Get the progress of a replay',
+  scope: 'webhooks.manage',
+  idempotent: 'none',
+  cost: 1,
+  params: ReplayParams,
+  answer: WebhookReplay,
+  codes: [],
+  example: { data: exampleReplay },
+  handle: async (call) => {
+    await readWebhook(call);
+    return { data: renderReplay(await readReplay(call)) };
+  },
+});
+
+export const cancelWebhookReplay = operation({
+  id: 'cancelWebhookReplay',
+  method: 'DELETE',
+  path: '/webhooks/{id}/replays/{replayId}',
+  tag: 'webhooks',
+  summary: 'Cancel a replay',
+  description:
+    'Its deliveries that are not sent yet are canceled with it. A replay that has ended is answered unchanged; if the replay ends at the same time, either outcome is possible.',
+  scope: 'webhooks.manage',
+  idempotent: 'none',
+  cost: 1,
+  ifMatch: true,
+  params: ReplayParams,
+  answer: WebhookReplay,
+  codes: [],
+  example: { data: { ...exampleReplay, status: 'canceled' } },
+  handle: async (call) => {
+    const { deps, workspaceId, context, positions } = call;
+    const { id: webhookId, replayId } = call.params;
+    const loaded = await deps.store.load(webhook, webhookId);
+    const guard = ownLive(call);
+    guard(loaded);
+    const row = (await getReplays(deps.knex, { workspaceId, webhookId }, [replayId])).get(replayId);
+    if (row !== undefined && row.status !== 'running') return { data: renderReplay(row) };
+    const command = { type: 'CancelReplay', replayId } as const;
+    const { events } = await execute(deps.store, webhook, webhookId, command, context, { positions, guard, loaded });
+    return { data: canceledReplay(webhookId, replayId, events, row) };
+  },
+});

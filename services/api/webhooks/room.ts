@@ -3,8 +3,8 @@ import { Rejection } from '#domain/decider.ts';
 import { webhook } from '#domain/webhook.ts';
 import { freePlace, oldPlaces, takePlace } from '#projections/webhooks/places.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import type { Call } from '../operation.ts';
-import { countingTurns } from '../turns.ts';
+import type { Call } from '../call/operation.ts';
+import { countingTurns } from '../call/turns.ts';
 
 /**
  * Limits the endpoints of a workspace. An endpoint is a stream of its own, and an append to it cannot count the others:

@@ -1,6 +1,6 @@
 import type { Mode } from '#schemas/common.ts';
 import { tickedScopes } from '#schemas/grant.ts';
-import { notFound } from '#services/api/refusal.ts';
+import { notFound } from '#services/api/call/refusal.ts';
 import { type ConsentResult, sealConsent } from '#services/auth/consent.ts';
 import { type PendingConsent, pendingConsent } from '#services/auth/pending-consent.ts';
 import { requireProven } from '#services/auth/people/proof.ts';

@@ -1,5 +1,5 @@
 import { noProxies, readCaller } from '#runtime/identity/proxies.ts';
-import { notFound } from '#services/api/refusal.ts';
+import { notFound } from '#services/api/call/refusal.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
 import { call } from '../operations.ts';

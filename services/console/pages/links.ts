@@ -1,4 +1,4 @@
-import { notFound } from '#services/api/refusal.ts';
+import { notFound } from '#services/api/call/refusal.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { normaliseEmail } from '#services/auth/people/emails.ts';
 import { resetMail } from '#services/auth/people/mail.ts';

@@ -1,6 +1,6 @@
 import type { RegistrationResponseJSON } from '@simplewebauthn/server';
 import { uuidPattern } from '#schemas/common.ts';
-import { notFound } from '#services/api/refusal.ts';
+import { notFound } from '#services/api/call/refusal.ts';
 import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { addPasskey, listPasskeys, offerPasskey, removePasskey } from '#services/auth/people/passkeys.ts';

@@ -1,7 +1,7 @@
 import { mayManage } from '#domain/roles.ts';
 import { type Mode, type Role, roles } from '#schemas/common.ts';
 import { type LeftKind, leftKinds } from '#schemas/http/console.ts';
-import { notFound } from '#services/api/refusal.ts';
+import { notFound } from '#services/api/call/refusal.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
 import { attempt, type FormRefusal, refusalOf } from '../errors.ts';
 import { textOf } from '../forms.ts';

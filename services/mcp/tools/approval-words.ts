@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Static } from 'typebox';
 import type { Approval as ApprovalSchema } from '#schemas/http/approval.ts';
-import { Refusal } from '#services/api/refusal.ts';
+import { Refusal } from '#services/api/call/refusal.ts';
 import { localTime } from './post-words.ts';
 
 /** All that a decision covers in words for a model: exact, and in pages, since a post may be longer than an answer. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import type { ApprovalSummary as SummarySchema } from '#schemas/http/approval.ts';
 import type { ApprovalLink as LinkSchema } from '#schemas/http/approval-link.ts';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { publishes, reads, tool } from '../tool.ts';
 import {

@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import type { Campaign as CampaignSchema } from '#schemas/http/campaign.ts';
 import type { CampaignPostsResult as PostsSchema } from '#schemas/http/campaign-posts.ts';
 import type { CampaignShiftResult as ShiftSchema } from '#schemas/http/campaign-shift.ts';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, reads, tool } from '../tool.ts';
 import {

@@ -2,7 +2,7 @@ import { type Static, type TObject, Type } from 'typebox';
 import { clockChangeAt, instantOf, isLocalDateTime, isTimezone } from '#domain/zones.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { maxContent } from '#schemas/post.ts';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { Args, Id, Instant, Maybe, PlatformName, Platforms, Text } from '../words.ts';
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { maxContent } from '#schemas/post.ts';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { publishes, tool } from '../tool.ts';
 import { Args, Bare, Id, joined, Maybe, Mode, many, Next, PlainKey, Replayed, replayedWords, Text } from '../words.ts';

@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { joined, Maybe, Mode, many, Next, Nullable, Replayed, replayedWords } from '../words.ts';
 

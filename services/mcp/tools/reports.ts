@@ -8,7 +8,7 @@ import type {
   ReportSummary as SummarySchema,
 } from '#schemas/http/report.ts';
 import { reportFormats } from '#schemas/report.ts';
-import { invalid } from '#services/api/refusal.ts';
+import { invalid } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, reads, tool } from '../tool.ts';
 import {

@@ -1,6 +1,6 @@
 import { type Static, type TObject, Type } from 'typebox';
 import type { PostTargetBulkResult as ResultSchema } from '#schemas/http/post-target-bulk.ts';
-import { invalid, Refusal } from '#services/api/refusal.ts';
+import { invalid, Refusal } from '#services/api/call/refusal.ts';
 import type { ToolCall } from '../call.ts';
 import { changes, publishes, tool } from '../tool.ts';
 import {

@@ -19,7 +19,7 @@ import type { Variant } from '#schemas/post.ts';
 import { UsageError } from '#services/admin/context.ts';
 import { printed } from '#services/admin/print.ts';
 import { readCommand } from '#services/admin/usage.ts';
-import { Warnings } from '#services/api/warnings.ts';
+import { Warnings } from '#services/api/call/warnings.ts';
 import { contextOf, mintKey, type Operator } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { limitCodesOf, limitRuleOf, limitRules } from '#services/api/client-limits.ts';
-import type { Operation } from '#services/api/operation.ts';
+import { namesOther } from '#services/api/call/client-limits.ts';
+import { limitCodesOf, limitRuleOf, limitRules } from '#services/api/call/limited.ts';
+import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
-import { namesOther } from '#services/api/steps/client-limits.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';

@@ -1,7 +1,7 @@
 /** The check that every test world applies to every answer finds each way to leave the contract. */
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
+import { errors } from '#services/api/call/errors.ts';
 import { codesOf } from '#services/api/contract/codes.ts';
-import { errors } from '#services/api/errors.ts';
 import { operations } from '#services/api/operations.ts';
 import { contractFaults, type Exchange } from '#test/support/contract.ts';
 import { startWorld } from '#test/support/http.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
 import type { ContractNode } from '#services/api/contract/components.ts';
-import { contractFiles } from '#services/api/contract/emit.ts';
+import { contractFiles } from '#services/api/emit.ts';
 import { operations as operationTable } from '#services/api/operations.ts';
 import { checkerOf } from '#test/support/published.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { contractFiles } from '#services/api/contract/emit.ts';
+import { contractFiles } from '#services/api/emit.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** The contract beside the operations of section 4 of the specification, typed by hand from it. */

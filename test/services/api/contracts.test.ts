@@ -6,10 +6,10 @@ import { scopesOf } from '#domain/roles.ts';
 import { offeredScopes, scopes } from '#schemas/apikey.ts';
 import { roles } from '#schemas/common.ts';
 import { issuesOf } from '#schemas/validator.ts';
+import { errors, isErrorCode } from '#services/api/call/errors.ts';
 import { codesOf } from '#services/api/contract/codes.ts';
-import { contractFiles, contractsFolder } from '#services/api/contract/emit.ts';
-import { errorPages } from '#services/api/error-page.ts';
-import { errors, isErrorCode } from '#services/api/errors.ts';
+import { contractFiles, contractsFolder } from '#services/api/emit.ts';
+import { errorPages } from '#services/api/http/html.ts';
 import { operations } from '#services/api/operations.ts';
 import { scopesForRole } from '#services/console/words.ts';
 import { suite } from '#test/support/suite.ts';
@@ -92,11 +92,17 @@ suite('contracts', (t) => {
     }
   });
 
-  t('files, table and contract name the same operations', async () => {
-    const folder = new URL('../../../services/api/operations/', import.meta.url);
-    const files = (await readdir(folder)).map((name) => name.replace(/\.ts$/, '')).sort();
+  t('each exported operation is named like its id, and the table and the contract have every one', async () => {
+    const folder = new URL('../../../services/api/', import.meta.url);
+    const files = (await readdir(folder, { recursive: true })).filter((name) => name.endsWith('.ts'));
+    const texts = await Promise.all(files.map((name) => readFile(new URL(name, folder), 'utf8')));
+    const made = texts.flatMap((text) => [...text.matchAll(/\boperation\(\{\s*id: '(\w+)'/g)].map(([, id]) => id));
+    const exported = texts.flatMap((text) =>
+      [...text.matchAll(/^export const (\w+) = operation\(/gm)].map(([, name]) => name),
+    );
     const table = operations.map(({ id }) => id).sort();
-    assert.deepEqual(files, table);
+    assert.deepEqual(made.sort(), table);
+    assert.deepEqual(exported.sort(), table);
     assert.deepEqual(documented.map(({ operationId }) => operationId).sort(), table);
   });
 
@@ -163,7 +169,7 @@ suite('contracts', (t) => {
 
   t('every code of the catalogue is thrown somewhere', async () => {
     const throws = /(?:new (?:Rejection|Refusal)\(\s*|\brefuse\((?:\w+, )?|(?:[?:]|\w =) )'([a-z_]+)'/g;
-    const catalogue = ['services/api/errors.ts', 'services/domain/codes.ts'];
+    const catalogue = ['services/api/call/errors.ts', 'services/domain/codes.ts'];
     const thrown = new Set<string>();
     for await (const file of glob('services/**/*.ts', { cwd: fileURLToPath(root) })) {
       if (catalogue.includes(file)) continue;

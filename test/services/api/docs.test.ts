@@ -8,7 +8,7 @@ import { sampleCallsOf } from '#services/api/docs/samples/call.ts';
 import { literal as pythonLiteral } from '#services/api/docs/samples/python.ts';
 import { literal as typescriptLiteral } from '#services/api/docs/samples/typescript.ts';
 import type { CodeSample } from '#services/api/docs/samples.ts';
-import { errorPages } from '#services/api/error-page.ts';
+import { errorPages } from '#services/api/http/html.ts';
 import { operations } from '#services/api/operations.ts';
 import { tools } from '#services/mcp/tools/index.ts';
 import { startWorld, type World } from '#test/support/http.ts';

@@ -4,8 +4,8 @@ import { Type } from 'typebox';
 import { Rejection } from '#domain/decider.ts';
 import { BodyNotes } from '#schemas/http/clean.ts';
 import { Maybe } from '#schemas/http/common.ts';
-import { readEntries } from '#services/api/entries.ts';
-import type { Piece } from '#services/api/heavy-bodies.ts';
+import type { Piece } from '#services/api/call/bodies.ts';
+import { readEntries } from '#services/api/call/entries.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 

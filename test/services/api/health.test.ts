@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import Koa from 'koa';
 import type { Check } from '#runtime/process/telemetry.ts';
-import { health } from '#services/api/health.ts';
+import { health } from '#services/api/start.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
-import { HeavyBodies, type Piece } from '#services/api/heavy-bodies.ts';
+import { HeavyBodies, type Piece } from '#services/api/call/bodies.ts';
 import { suite } from '#test/support/suite.ts';
 
 const heavy = { bytes: 500_000, values: 10 };

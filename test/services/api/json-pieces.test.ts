@@ -1,6 +1,6 @@
 import { equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
-import { isShort, jsonPieces } from '#services/api/json-pieces.ts';
+import { isShort, jsonPieces } from '#services/api/call/json.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import { Lists } from '#services/api/lists.ts';
-import { toProblem } from '#services/api/middleware/problems.ts';
-import { openReadPool } from '#services/api/read-pool.ts';
-import { Turns } from '#services/api/turns.ts';
+import { Lists, openReadPool } from '#services/api/call/lists.ts';
+import { toProblem } from '#services/api/call/problems.ts';
+import { Turns } from '#services/api/call/turns.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { proxiedDatabase } from '#test/support/silent-postgres.ts';

@@ -4,7 +4,7 @@ import { checkOverride, overrideRules } from '#domain/platforms/overrides.ts';
 import { rulesOf } from '#domain/platforms/registry.ts';
 import type { OverrideRule } from '#domain/platforms/rules.ts';
 import { platforms } from '#schemas/common.ts';
-import { contractFiles } from '#services/api/contract/emit.ts';
+import { contractFiles } from '#services/api/emit.ts';
 import { someValue } from '#test/support/override-values.ts';
 import { checkerOf } from '#test/support/published.ts';
 import { seeded } from '#test/support/seed.ts';

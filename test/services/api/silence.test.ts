@@ -11,7 +11,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { Readiness } from '#runtime/process/telemetry.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import type { CallPatience, Deps } from '#services/api/deps.ts';
+import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { openDoor, startServer } from '#services/api/server.ts';
 import { startApi } from '#services/api/start.ts';
 import { composer, refused } from '#test/support/composing.ts';

@@ -7,7 +7,7 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import type { TSchema } from 'typebox';
 import { mintSession } from '#runtime/identity/sessions.ts';
-import type { Operation } from '#services/api/operation.ts';
+import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { seeded } from '#test/support/seed.ts';

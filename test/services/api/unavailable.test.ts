@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import knexFor, { type Knex } from 'knex';
-import { toProblem } from '#services/api/middleware/problems.ts';
+import { toProblem } from '#services/api/call/problems.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { type TcpProxy, tcpProxy } from '#test/support/tcp-proxy.ts';

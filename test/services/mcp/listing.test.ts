@@ -4,7 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { postStatuses } from '#schemas/post.ts';
 import { cancelReasons, targetStatuses } from '#schemas/target.ts';
-import { errors } from '#services/api/errors.ts';
+import { errors } from '#services/api/call/errors.ts';
 import { operations } from '#services/api/operations.ts';
 import { routes as consoleRoutes } from '#services/console/pages.ts';
 import { tools } from '#services/mcp/tools/index.ts';

@@ -7,7 +7,7 @@ import { connect as openSocket } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import type { Middleware } from 'koa';
-import { BodyBudget } from '#services/api/body-budget.ts';
+import { BodyBudget } from '#services/api/call/bodies.ts';
 import type { Part } from '#services/api/parts.ts';
 import { mcpPart } from '#services/mcp/part.ts';
 import { tools } from '#services/mcp/tools/index.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { mintSession } from '#runtime/identity/sessions.ts';
-import type { Operation } from '#services/api/operation.ts';
+import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { composer, tomorrow } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';

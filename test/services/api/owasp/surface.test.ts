@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { createApp } from '#services/api/app.ts';
-import type { Operation } from '#services/api/operation.ts';
+import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { type Answered, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';

@@ -1,0 +1,228 @@
+import type { Context, Middleware } from 'koa';
+import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { bodyCost } from './bodies.ts';
+import type { Deps } from './deps.ts';
+import { defaultBodyLimit } from './json.ts';
+import { isSearchable, type Operation, searchCost } from './operation.ts';
+import { Refusal } from './refusal.ts';
+import { type CallState, operationOf, stateOf } from './state.ts';
+
+/** Where an allowance tells what is left of it: the headers of an answer. */
+export interface ToldLimits {
+  set(name: string, value: string): void;
+}
+
+/**
+ * The most owners that one allowance remembers. It forgets the owner with the oldest last request first, so that no
+ * number of addresses fills the memory.
+ */
+const maxOwners = 50_000;
+
+/**
+ * The requests that each owner may spend, counted in this process: `burst` requests in each window. A window is as long
+ * as the rate takes to give them back (600 a minute with a burst of 100: 100 in 10 s).
+ */
+export class Allowance {
+  readonly #limiter: RateLimiterMemory;
+  /** Requests in a fresh window. */
+  readonly burst: number;
+  readonly #seconds: number;
+  readonly #maxOwners: number;
+  /** Owners that spent something, the latest last. */
+  readonly #owners = new Set<string>();
+
+  constructor({ perMinute, burst }: Deps['rate'], most = maxOwners) {
+    this.burst = burst;
+    this.#seconds = (burst * 60) / perMinute;
+    this.#maxOwners = most;
+    this.#limiter = new RateLimiterMemory({ points: burst, duration: this.#seconds });
+  }
+
+  /** @throws Refusal 429 when the owner has fewer requests left; then the owner loses none. */
+  async spend(told: ToldLimits, owner: string, requests: number): Promise<void> {
+    await this.#remember(owner);
+    try {
+      this.#tell(told, await this.#limiter.consume(owner, requests));
+    } catch (refused) {
+      if (!(refused instanceof RateLimiterRes)) throw refused;
+      this.#tell(told, await this.#limiter.reward(owner, requests));
+      const seconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000));
+      throw new Refusal('rate_limited', `Wait ${seconds} s.`, { headers: { 'Retry-After': String(seconds) } });
+    }
+  }
+
+  /** May take more than the owner has left. Later requests then wait for as many more windows as give the debt back. */
+  async owe(told: ToldLimits, owner: string, requests: number): Promise<void> {
+    await this.#remember(owner);
+    const spent = await this.#limiter.penalty(owner, requests);
+    const debt = Math.min(requests, spent.consumedPoints - this.burst);
+    const seconds = spent.msBeforeNext / 1000 + (debt / this.burst) * this.#seconds;
+    this.#tell(told, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
+  }
+
+  /** Gives back what was spent on a request that another allowance refused. */
+  async giveBack(told: ToldLimits, owner: string, requests: number): Promise<void> {
+    this.#tell(told, await this.#limiter.reward(owner, requests));
+  }
+
+  async hasLeft(owner: string): Promise<boolean> {
+    return ((await this.#limiter.get(owner))?.consumedPoints ?? 0) < this.burst;
+  }
+
+  /** Shows an allowance that this answer does not touch. */
+  async show(told: ToldLimits, owner: string): Promise<void> {
+    this.#tell(told, await this.#limiter.get(owner));
+  }
+
+  async #remember(owner: string): Promise<void> {
+    this.#owners.delete(owner);
+    this.#owners.add(owner);
+    const [oldest] = this.#owners;
+    if (this.#owners.size <= this.#maxOwners || oldest === undefined) return;
+    this.#owners.delete(oldest);
+    await this.#limiter.delete(oldest);
+  }
+
+  #tell(told: ToldLimits, left: RateLimiterRes | null): void {
+    const seconds = Math.max(0, Math.ceil((left?.msBeforeNext ?? 0) / 1000));
+    told.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
+    told.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
+  }
+}
+
+type Caller = Pick<CallState, 'principal' | 'address'>;
+
+/** What one caller may spend. */
+export interface Purse {
+  /** @throws Refusal 429 when fewer requests are left; then the caller loses none */
+  spend(told: ToldLimits, requests: number): Promise<void>;
+  /** May take more than is left. */
+  owe(told: ToldLimits, requests: number): Promise<void>;
+  show(told: ToldLimits): Promise<void>;
+}
+
+/** Credentials' worth of requests that all keys and apps of a workspace may make together, and all its sessions, where no setting says another. */
+export const defaultWorkspaceKeys = 5;
+
+const untold: ToldLimits = { set: () => undefined };
+
+/**
+ * Allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
+ * credential's allowance, and guessing does not block the pages for the same address.
+ */
+export class Allowances {
+  /** Of credentials. */
+  readonly credentials: Allowance;
+  /**
+   * Of live workspaces: a workspace may have many keys, and each session and app is a credential too. Its programs have
+   * one, and its people another: whoever comes to end a key that takes everything must not find everything taken.
+   */
+  readonly workspaces: Allowance;
+  /** Of addresses, for tokens that are not valid. */
+  readonly guesses: Allowance;
+  /** Of addresses, for paths that need no token: the invite page, the contract, the catalogue. */
+  readonly pages: Allowance;
+  /**
+   * Of addresses, for presigned URLs of files: a page that shows many files does not spend the other allowances of its
+   * address.
+   */
+  readonly files: Allowance;
+
+  constructor(rate: Deps['rate']) {
+    const { perMinute, burst, workspaceKeys = defaultWorkspaceKeys } = rate;
+    this.credentials = new Allowance(rate);
+    this.workspaces = new Allowance({ perMinute: perMinute * workspaceKeys, burst: burst * workspaceKeys });
+    this.guesses = new Allowance(rate);
+    this.pages = new Allowance(rate);
+    this.files = new Allowance(rate);
+  }
+
+  /** What a request counts against; known after authentication. */
+  of(ctx: Context): Purse {
+    return this.ofCaller(stateOf(ctx));
+  }
+
+  ofCaller({ principal, address }: Caller): Purse {
+    const { pages } = this;
+    if (principal !== null) {
+      const { kind, id, liveWorkspaceId } = principal;
+      return this.#ofCredential(`${kind}:${id}`, kind === 'session' ? `people of ${liveWorkspaceId}` : liveWorkspaceId);
+    }
+    return {
+      spend: (told, requests) => pages.spend(told, address, requests),
+      owe: (told, requests) => pages.owe(told, address, requests),
+      show: (told) => pages.show(told, address),
+    };
+  }
+
+  /** The answer shows the allowance of the credential, and that of the workspace where it refuses. */
+  #ofCredential(credential: string, together: string): Purse {
+    const { credentials, workspaces } = this;
+    return {
+      spend: async (told, requests) => {
+        await credentials.spend(told, credential, requests);
+        try {
+          await workspaces.spend(untold, together, requests);
+        } catch (refused) {
+          await credentials.giveBack(untold, credential, requests);
+          await workspaces.show(told, together);
+          throw refused;
+        }
+      },
+      owe: async (told, requests) => {
+        // The debt of one credential does not keep the others of its workspace waiting: it repays more than a window alone.
+        await workspaces.owe(untold, together, Math.min(requests, credentials.burst));
+        await credentials.owe(told, credential, requests);
+      },
+      show: (told) => credentials.show(told, credential),
+    };
+  }
+
+  /** @throws Refusal 429 */
+  async spend(ctx: Context, requests: number): Promise<void> {
+    await this.of(ctx).spend(ctx, requests);
+  }
+
+  async owe(ctx: Context, requests: number): Promise<void> {
+    await this.of(ctx).owe(ctx, requests);
+  }
+}
+
+/** Cost of the body by its announced length, at most the cost of the largest body that is read. */
+const announced = ({ body, bodyLimit = defaultBodyLimit }: PricedBody, bytes: number): number =>
+  body === undefined ? 0 : bodyCost({ bytes: Math.min(bodyLimit, bytes), values: 0 });
+
+type PricedBody = Pick<Operation, 'body' | 'bodyLimit'>;
+
+/** The requests that a call counts for before its body is read. */
+export const costOf = (
+  { credentials }: Allowances,
+  operation: PricedBody & Pick<Operation, 'cost'>,
+  { searches, bytes }: { readonly searches: boolean; readonly bytes: number },
+): { readonly own: number; readonly ahead: number } => {
+  // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
+  // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
+  // window could never send a large body. The rest is debt.
+  const ahead = Math.min(announced(operation, bytes), Math.floor(credentials.burst / 2));
+  return { own: searches ? searchCost : operation.cost, ahead };
+};
+
+export const rateLimit =
+  (allowances: Allowances): Middleware =>
+  async (ctx, next) => {
+    const operation = operationOf(ctx);
+    const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
+    const { own, ahead } = costOf(allowances, operation, { searches, bytes: ctx.request.length ?? 0 });
+    await allowances.spend(ctx, own + ahead);
+    stateOf(ctx).paidAhead = ahead;
+    await next();
+  };
+
+/** Every answer shows an allowance, also the answer to a request that was refused before it spent anything. */
+export const showAllowance =
+  (allowances: Allowances): Middleware =>
+  async (ctx, next) => {
+    await next();
+    if (ctx.res.getHeader('RateLimit') !== undefined) return;
+    await allowances.of(ctx).show(ctx);
+  };

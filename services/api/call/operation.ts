@@ -1,0 +1,259 @@
+import type { TObject, TSchema } from 'typebox';
+import type { ErrorCode } from '#domain/codes.ts';
+import type { Decider } from '#domain/decider.ts';
+import type { CommandContext, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
+import type { Created, Requested } from '#runtime/eventing/idempotency.ts';
+import type { Scope } from '#schemas/apikey.ts';
+import type { Actor, Mode, Role } from '#schemas/common.ts';
+import type { BodyNotes } from '#schemas/http/clean.ts';
+import type { Cleaned, Warning } from '#schemas/http/common.ts';
+import type { Topic } from '#schemas/topics.ts';
+import type { Deps, Readers } from './deps.ts';
+import type { Entry } from './entries.ts';
+import { type Tag, tags } from './tags.ts';
+
+/** An operation: its promises as data, and one function. */
+
+/** The caller: a key of a member, an app that a member gave access, or the member in a session of the console. */
+export interface Principal {
+  readonly kind: 'apikey' | 'oauth' | 'session';
+  /** Of the credential: the key, the session, or what the member gave the app. */
+  readonly id: string;
+  readonly memberId: string;
+  readonly role: Role;
+  readonly scopes: readonly string[];
+  readonly mode: Mode;
+  /** Tenant of everything that the caller reads and writes: the live workspace, or its sandbox twin for a test key. */
+  readonly workspaceId: string;
+  readonly liveWorkspaceId: string;
+  /** The clients to which the credential is limited; null: all clients of the workspace. */
+  readonly clientIds: readonly string[] | null;
+  /** The actor that the events name. */
+  readonly actor: Actor;
+  /** Of an app: the grant under which it acts, which names the app. The metadata of events has it beside the actor. */
+  readonly grantId?: string;
+}
+
+/** One request to one operation, after every check that is the same for all. */
+export interface Call<Params = unknown, Query = unknown, Body = unknown> extends Commands {
+  readonly deps: Deps;
+  readonly principal: Principal;
+  /** The tenant: `principal.workspaceId`. */
+  readonly workspaceId: string;
+  readonly params: Params;
+  readonly query: Query;
+  readonly body: Body;
+  /** Of the list that the operation names as `entries`; `body` then has a digest in the place of each. */
+  readonly entries: readonly Entry<unknown>[];
+  /** Which members of the body nothing reads; the answer tells them as warnings. */
+  readonly notes: BodyNotes;
+  /** An id of the body as the caller sent it: one that the credential may not see has another in its place. */
+  readonly asSent: (id: string) => string;
+  /** Null when the caller sent none; never null where the operation requires a key. */
+  readonly key: string | null;
+  /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
+  readonly fingerprint: string;
+  readonly correlationId: string;
+  /** Instant of the call, ISO 8601. */
+  readonly now: string;
+  /** For commands: actor, time and key. `keyHmac` and `fingerprint` are set when the caller sent a key. */
+  readonly context: CommandContext;
+  /**
+   * Commands note here the positions of the events that they stored; the answer's X-Consistency-Token is made from
+   * them.
+   */
+  readonly positions: Positions;
+  /** Refuses with 412 a stream whose revision If-Match does not name. Without If-Match it refuses nothing. */
+  readonly guard: (loaded: Pick<Loaded<unknown>, 'revision'>) => void;
+  /** The best of these media types for the caller; false when the caller accepts none of them. */
+  readonly accepts: (...types: readonly string[]) => string | false;
+  /**
+   * True when the readers (default: the read models) lack events that this caller wrote to these topics, after a wait
+   * of ≤ 2 s.
+   */
+  readonly behind: (topics: readonly Topic[], readers?: Readers) => Promise<boolean>;
+  /** Takes further requests from the caller's allowance as debt, because a bulk body is counted after it was read. */
+  readonly charge: (requests: number) => Promise<void>;
+}
+
+export interface One<Data> {
+  readonly data: Data;
+  /** Revision of the resource's own stream, for ETag. */
+  readonly revision?: number;
+  readonly replayed?: boolean;
+  /** What the caller should know of the data and of the body, beside `notes`. */
+  readonly warnings?: readonly Warning[];
+  /** Warnings beyond these. */
+  readonly more?: number;
+}
+/** `One` whose data is JSON already. */
+interface Written {
+  readonly json: string;
+  /** As of `One`. */
+  readonly revision?: number;
+}
+export interface Many<Row> {
+  readonly data: readonly Row[];
+  readonly page: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
+}
+/** Not in the envelope: the contract itself, or a page for a person. */
+export interface Raw {
+  readonly raw: { readonly type: string; readonly body: string | Buffer };
+}
+/**
+ * `data` as the JSON text `head`, the items with commas between them, and `tail`. It may be large: one item is made and
+ * written in each turn of the event loop.
+ */
+export interface Pieces {
+  readonly head: string;
+  /** Makes the items anew at each call: the answer to a limited credential is checked before its first byte is sent. */
+  readonly items: () => Iterable<unknown>;
+  readonly tail: string;
+  readonly warnings?: readonly Warning[];
+  /** As of `One`. */
+  readonly more?: number;
+  readonly replayed?: boolean;
+}
+export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces;
+
+type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
+
+interface Promised {
+  /** Stable; the name of its file and its operationId. */
+  readonly id: string;
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
+  /** Relative to {base_url}, parameters as `{id}`. */
+  readonly path: string;
+  readonly tag: Tag;
+  /** The resource that `{id}` in its path names, where that is not the tag's. */
+  readonly noun?: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Null: no token is asked for. */
+  readonly scope: Scope | null;
+  /** A rule on top of the scope: the least role that may do it. */
+  readonly role?: Role;
+  /** For the console: a session of a member, no key and no OAuth token. */
+  readonly firstParty?: true;
+  /** `required` and `accepted` honour Idempotency-Key; `none` ignores it. */
+  readonly idempotent: 'required' | 'accepted' | 'none';
+  /** Requests it counts for. */
+  readonly cost: number;
+  /** Bytes of the largest body; default 1 MiB. */
+  readonly bodyLimit?: number;
+  /** JSON values in the largest body, objects and arrays included; default 10,000. */
+  readonly valueLimit?: number;
+  /**
+   * A list in the body whose entries stand for calls of their own: an entry that does not fit refuses no other, and the
+   * call gets them in `entries`.
+   */
+  readonly entries?: string;
+  /** A call without a body is a call with `{}`. */
+  readonly bodyOptional?: boolean;
+  /** The body changes only the members it has. */
+  readonly merge?: boolean;
+  /** Whether If-Match is honoured, and ETag answered. */
+  readonly ifMatch?: boolean;
+  /** Whether ETag is answered although there is nothing for If-Match to guard. */
+  readonly etag?: boolean;
+  /** Schema of `data`, of one row where `list`; `raw` where the answer is not in the envelope. */
+  readonly answer: TSchema;
+  readonly list?: boolean;
+  readonly raw?: boolean;
+  /** Media types of a raw answer beside JSON. */
+  readonly alsoAs?: readonly string[];
+  /** Codes with which it may refuse, beyond those of every operation of its form. */
+  readonly codes: readonly ErrorCode[];
+  readonly example: { readonly body?: unknown; readonly data: unknown };
+}
+
+export interface Operation extends Promised {
+  readonly params?: TObject;
+  readonly query?: TObject;
+  readonly body?: TObject;
+  readonly handle: (call: Call<never, never, never>) => Promise<Answer>;
+}
+
+/** The resource that `{id}` in its path names. */
+export const nounOf = ({ noun, tag }: Pick<Operation, 'noun' | 'tag'>): string => noun ?? tags[tag].noun;
+
+/** Requests that a list with `search` counts for: it may look at every row the tenant has. */
+export const searchCost = 10;
+
+export const isSearchable = ({ query }: Operation): boolean =>
+  query !== undefined && Object.hasOwn(query.properties, 'search');
+
+/** Types the handler by the schemas beside it. */
+export const operation = <P extends TObject | undefined, Q extends TObject | undefined, B extends TObject | undefined>(
+  spec: Promised & {
+    readonly params?: P;
+    readonly query?: Q;
+    readonly body?: B;
+    readonly handle: (call: Call<Input<P>, Input<Q>, Input<B>>) => Promise<Answer>;
+  },
+): Operation => spec as unknown as Operation;
+
+/** How an operation writes to streams. */
+
+/** An event, as every decider gives it. */
+export interface Stored {
+  readonly type: string;
+  readonly data: unknown;
+}
+
+interface Creation<Command> {
+  /**
+   * Checks and decides without effects, because a repeat runs it too. May refuse by throwing: then the key stays free.
+   */
+  readonly command: (id: string) => Promise<Command>;
+  /**
+   * Takes the room that the new stream needs, right before the append and never for a repeat. May refuse by throwing.
+   */
+  readonly reserve?: (id: string, command: Command) => Promise<void>;
+}
+
+export interface Action<State, Command, Decided> {
+  /**
+   * Refuses a stream that the caller may not change. Default: refuses a stream of another workspace (404) and a
+   * revision that If-Match does not name (412).
+   */
+  readonly guard?: (loaded: Loaded<State>) => void;
+  /** Default: the stream that the path names. */
+  readonly load?: () => Promise<Loaded<State>>;
+  /** Checks and decides absolute values once: a repeat carries out the same values. May refuse by throwing. */
+  readonly accept?: (loaded: Loaded<State>) => Promise<Decided>;
+  readonly command: (decided: Decided, context: CommandContext) => Command;
+  /** True: a full stream refuses the command, see `stream-room.ts`. */
+  readonly optional?: boolean;
+  /**
+   * A rule that reads, or claims, more than the stream. The rule holds at the revision at which the command is appended.
+   */
+  readonly rule?: (loaded: Loaded<State>, decided: Decided) => Promise<void>;
+  /** The partition key, where it does not follow from the stream's name. */
+  readonly partitionKey?: (state: State) => string;
+}
+
+/** The stream as the command left it, in this call or in the first one, without later events. */
+export interface Acted<State> extends Loaded<State> {
+  readonly replayed: boolean;
+}
+
+/** A kind of stream, as an operation writes to it. */
+interface StreamCommands<State, Command> {
+  /** Creates a stream; a repeat under the same key answers the first one. */
+  readonly create: (creation: Creation<Command>) => Promise<Created<State>>;
+  /**
+   * One command on one stream. If we die between acceptance and the append, the repeat appends the accepted values. If
+   * we die after the append, the repeat finds the command in the stream and appends nothing.
+   */
+  readonly act: <Decided = void>(action: Action<State, Command, Decided>) => Promise<Acted<State>>;
+}
+
+export interface Commands {
+  readonly stream: <State, Command>(decider: Decider<State, Command, Stored>) => StreamCommands<State, Command>;
+  /** For a call that changes more than one stream: accepts it once and carries it out until it is done. */
+  readonly once: <Decided, Result>(
+    accept: () => Promise<Decided>,
+    effects: (decided: Decided, context: CommandContext) => Promise<Result>,
+  ) => Promise<Requested<Result>>;
+}
