@@ -55,12 +55,14 @@ function placeOf(file: string): Place {
 
 /** What the api's server serves beside the api; `console` and `mcp` call its operations, and only `front` names them all. */
 const PARTS: Readonly<Record<string, readonly string[]>> = {
-  auth: [],
-  api: ['auth'],
+  shell: [],
+  auth: ['shell'],
+  api: ['auth', 'shell'],
   admin: ['auth'],
   mcp: ['api', 'auth'],
-  console: ['api', 'auth'],
-  front: ['api', 'auth', 'mcp', 'console'],
+  pages: ['api', 'auth', 'shell'],
+  console: ['api', 'auth', 'shell'],
+  front: ['api', 'auth', 'mcp', 'pages', 'console'],
 };
 
 function allowed(from: string, to: string): boolean {

@@ -73,7 +73,7 @@ suite('papers, guides and contracts', (t) => {
   });
 
   t('name every fault of the sandbox in its guide', () => {
-    const guide = read('services/api/docs/guides/sandbox.md');
+    const guide = read('services/pages/docs/guides/sandbox.md');
     const missing = faultNames.filter((name) => !guide.includes(`\`${name}\``));
     assert.deepEqual(missing, []);
   });

@@ -1,7 +1,6 @@
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
 import { metadataOf } from '#services/auth/protected-resource.ts';
-import { approvalPages } from './approval-page.ts';
 import { Allowances, rateLimit, showAllowance } from './call/allowances.ts';
 import { BodyBudget, HeavyBodies } from './call/bodies.ts';
 import { invokerOf } from './call/call.ts';
@@ -12,16 +11,13 @@ import { problems } from './call/problems.ts';
 import { Warnings } from './call/warnings.ts';
 import { authenticator, role, scope, token } from './callers/authenticate.ts';
 import { BearerTokens } from './callers/bearer-tokens.ts';
-import { docsPages } from './docs/pages.ts';
 import { answer, heldNotice } from './http/answer.ts';
 import { blobs } from './http/blobs.ts';
 import { correlation } from './http/correlation.ts';
 import { idempotencyKey, input } from './http/input.ts';
 import { fixedPathsOf, matched, unmatched } from './http/route.ts';
-import { invitePages } from './invites/pages.ts';
 import { operations } from './operations.ts';
 import type { Part, PartTools } from './parts.ts';
-import { rootPage } from './root-page.ts';
 
 /** The document by which an app that was refused finds the authorization server of the api. */
 const resourceMetadata = (deps: Deps, allowances: Allowances): Middleware => {
@@ -86,11 +82,7 @@ export const createApp = (deps: Deps, parts: readonly Part[]): Koa => {
   for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
   app.use(router.routes());
-  app.use(invitePages(deps, allowances, patience));
-  app.use(approvalPages(deps, allowances, patience));
   app.use(resourceMetadata(deps, allowances));
-  app.use(docsPages(deps, allowances));
-  app.use(rootPage(allowances));
   app.use(unmatched(fixedPaths));
   // The connection broke while the answer was sent: the problem middleware has answered every other error.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));

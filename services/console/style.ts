@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { style as pageStyle } from '#services/api/http/html.ts';
+import { style as pageStyle } from '#services/shell/page.ts';
 
 /** The look of the console: that of all pages for people, with a bar at the top, lists and tick boxes. */
 

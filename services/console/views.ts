@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { Eta } from 'eta';
+import { escapeHtml } from '#services/shell/page.ts';
 
 /**
  * The templates: the files of `views/`, compiled once as this file is loaded. `<%= … %>` escapes, always; `<%~ … %>` is
@@ -8,7 +9,11 @@ import { Eta } from 'eta';
 
 const folder = new URL('views/', import.meta.url);
 
-const engine = new Eta({ autoEscape: true, cache: true });
+const engine = new Eta({
+  autoEscape: true,
+  cache: true,
+  escapeFunction: (value: unknown) => escapeHtml(String(value)),
+});
 
 for (const file of readdirSync(folder).filter((name) => name.endsWith('.eta'))) {
   engine.loadTemplate(`@${file.slice(0, -'.eta'.length)}`, readFileSync(new URL(file, folder), 'utf8'));

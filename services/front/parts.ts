@@ -5,6 +5,7 @@ import type { Part } from '#services/api/parts.ts';
 import { oauthPart } from '#services/auth/oauth/part.ts';
 import { consolePart } from '#services/console/part.ts';
 import { mcpPart } from '#services/mcp/part.ts';
+import { pagesParts } from '#services/pages/part.ts';
 
 /** Everything that the public server serves beside the api, in the order in which it is asked. */
 export const frontParts = (config: Config, registry: Registry): readonly Part[] => [
@@ -15,4 +16,5 @@ export const frontParts = (config: Config, registry: Registry): readonly Part[] 
   }),
   mcpPart(),
   consolePart(),
+  ...pagesParts,
 ];

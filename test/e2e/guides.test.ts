@@ -9,7 +9,7 @@ import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { type GuideName, guideNames } from '#services/api/docs/guides.ts';
+import { type GuideName, guideNames } from '#services/pages/docs/guides.ts';
 import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
 import { callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';

@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
-import type { GuideName } from '#services/api/docs/guides.ts';
+import type { GuideName } from '#services/pages/docs/guides.ts';
 
 /** The code in the guides of the reference, as a reader copies it. */
 
 export type CodeLanguage = 'bash' | 'ts' | 'python' | 'json';
 
 const text = (name: GuideName): string =>
-  readFileSync(new URL(`../../services/api/docs/guides/${name}.md`, import.meta.url), 'utf8');
+  readFileSync(new URL(`../../services/pages/docs/guides/${name}.md`, import.meta.url), 'utf8');
 
 /** The address that stands in the guides; the server puts its own in its place. */
 export const guideUrl = 'https://api.example/v1';

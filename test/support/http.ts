@@ -40,6 +40,7 @@ import type { Part } from '#services/api/parts.ts';
 import { startServer } from '#services/api/server.ts';
 import { migrateApi } from '#services/api/start.ts';
 import { migrateOutcomes } from '#services/outcomes/tables.ts';
+import { pagesParts } from '#services/pages/part.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
 import { contractAudit } from './contract-audit.ts';
@@ -214,7 +215,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     ...options.deps,
     first: [audit.middleware, ...(options.deps?.first ?? [])],
   };
-  const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, options.parts);
+  const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, [...(options.parts ?? []), ...pagesParts]);
   closers.push(() => server.stop(500));
   origin = `http://127.0.0.1:${server.port}`;
 

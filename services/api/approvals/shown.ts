@@ -1,10 +1,39 @@
+import type { ShownItem } from '#domain/shown-content.ts';
 import { type TargetNow, targetsNow } from '#projections/models/approvals.ts';
 import type { MediaRow } from '#projections/models/media.ts';
-import type { ShownContent, ShownFile } from '../approval-html.ts';
+import type { Platform } from '#schemas/common.ts';
 import type { Deps } from '../call/deps.ts';
 import { unavailable } from '../media/checks.ts';
 import { contentOf } from './content.ts';
 import { snapshotOf } from './show.ts';
+
+export interface ShownFile {
+  readonly kind: string;
+  /** Null: the file cannot be shown here. */
+  readonly url: string | null;
+  /** False: no browser can be relied on to show the file, so the page links to it. */
+  readonly isShowable: boolean;
+  /** The size keeps the place of the picture free until it is loaded. */
+  readonly size: { readonly width: number; readonly height: number } | null;
+  /** Of a video: the frame that stands for it. */
+  readonly posterUrl: string | null;
+}
+
+export interface CoveredTarget {
+  readonly platform: Platform;
+  readonly account: string;
+  readonly scheduledAt: string;
+  readonly timezone: string;
+  readonly isPast: boolean;
+}
+
+export interface ShownContent {
+  /** Everything that the decision covers. */
+  readonly items: readonly ShownItem[];
+  /** By id. */
+  readonly files: ReadonlyMap<string, ShownFile>;
+  readonly targets: readonly CoveredTarget[];
+}
 
 /** What a guest sees of a post: everything that the decision covers, its files, and its times as they are now. */
 

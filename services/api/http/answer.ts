@@ -2,13 +2,13 @@ import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
 import type { Hold, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { pageHeaders } from '#services/shell/page.ts';
 import type { Allowances } from '../call/allowances.ts';
 import { type CallOrigin, type CarryOutTools, carryOut, rememberWrites, warningsOf } from '../call/call.ts';
 import type { Deps } from '../call/deps.ts';
 import { isShort, jsonPieces } from '../call/json.ts';
 import type { Pieces } from '../call/operation.ts';
 import { operationOf, stateOf } from '../call/state.ts';
-import { pageHeaders } from './html.ts';
 
 async function* enveloped({ head, items, tail }: Pieces, meta: unknown): AsyncGenerator<string> {
   yield `{"data":${head}`;

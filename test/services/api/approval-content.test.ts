@@ -4,7 +4,7 @@ import path from 'node:path';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { overrideRules, rulesOf } from '#domain/platforms/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { escapeHtml } from '#services/api/http/html.ts';
+import { escapeHtml } from '#services/shell/page.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { composer } from '#test/support/composing.ts';
 import { type Called, connect, failed, mcpWorld, worked } from '#test/support/mcp.ts';

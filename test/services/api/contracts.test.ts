@@ -9,8 +9,8 @@ import { issuesOf } from '#schemas/validator.ts';
 import { errors, isErrorCode } from '#services/api/call/errors.ts';
 import { codesOf } from '#services/api/contract/codes.ts';
 import { contractFiles, contractsFolder } from '#services/api/emit.ts';
-import { errorPages } from '#services/api/http/html.ts';
 import { operations } from '#services/api/operations.ts';
+import { errorPages } from '#services/api/reference.ts';
 import { scopesForRole } from '#services/console/words.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -4,13 +4,15 @@ import { readFileSync } from 'node:fs';
 import { Script } from 'node:vm';
 import { faultNames } from '#infra/platforms/sandbox/faults.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
-import { sampleCallsOf } from '#services/api/docs/samples/call.ts';
-import { literal as pythonLiteral } from '#services/api/docs/samples/python.ts';
-import { literal as typescriptLiteral } from '#services/api/docs/samples/typescript.ts';
-import type { CodeSample } from '#services/api/docs/samples.ts';
-import { errorPages } from '#services/api/http/html.ts';
 import { operations } from '#services/api/operations.ts';
+import { errorPages } from '#services/api/reference.ts';
 import { tools } from '#services/mcp/tools/index.ts';
+import {
+  type CodeSample,
+  literal as pythonLiteral,
+  sampleCallsOf,
+  typescriptLiteral,
+} from '#services/pages/docs/samples.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { curlCall } from '#test/support/shell-words.ts';
 import { suite } from '#test/support/suite.ts';

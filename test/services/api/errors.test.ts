@@ -4,7 +4,7 @@ import http from 'node:http';
 import knexFor from 'knex';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { contractFiles } from '#services/api/emit.ts';
-import { errorPages } from '#services/api/http/html.ts';
+import { errorPages } from '#services/api/reference.ts';
 import { revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';

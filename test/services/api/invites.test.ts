@@ -6,7 +6,7 @@ import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
 import { platforms } from '#schemas/common.ts';
-import { invitePage } from '#services/api/invites/html.ts';
+import { invitePage } from '#services/pages/invites/html.ts';
 import { contextOf, revokeApiKey } from '#services/workflows/provision.ts';
 import { given, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';

@@ -116,7 +116,7 @@ suite('the list of tools', (t) => {
   });
 
   t('stands in the guide, each tool once', () => {
-    const guide = new URL('../../../services/api/docs/guides/agents-and-apps.md', import.meta.url);
+    const guide = new URL('../../../services/pages/docs/guides/agents-and-apps.md', import.meta.url);
     const table = readFileSync(guide, 'utf8').split('| to | tools |')[1]?.split('\n\n')[0] ?? '';
     const named = [...table.matchAll(/`([a-z_]+)`/g)].map(([, name]) => name);
     assert.deepEqual(named.toSorted(), tools.map(({ name }) => name).toSorted());

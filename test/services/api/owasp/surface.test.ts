@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createApp } from '#services/api/app.ts';
 import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
+import { pagesParts } from '#services/pages/part.ts';
 import { type Answered, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -155,7 +156,7 @@ suite('OWASP API5, API8, API9: the surface', (t) => {
     interface Routed {
       readonly router?: { readonly stack: readonly { readonly path: unknown; readonly methods: readonly string[] }[] };
     }
-    const { middleware } = createApp(world.deps, []);
+    const { middleware } = createApp(world.deps, pagesParts);
     const routers = middleware.flatMap((one) => (one as Routed).router ?? []);
     const routed = routers.flatMap(({ stack }) =>
       stack.flatMap(({ path, methods }) =>

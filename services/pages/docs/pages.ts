@@ -1,15 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import type { Allowances } from '../call/allowances.ts';
-import type { Deps } from '../call/deps.ts';
-import { Refusal } from '../call/refusal.ts';
+import type { Allowances } from '#services/api/call/allowances.ts';
+import type { Deps } from '#services/api/call/deps.ts';
+import { Refusal } from '#services/api/call/refusal.ts';
 import type { Contract } from './contract.ts';
 import { readGuides } from './guides.ts';
-import { docsHeaders, docsPage, guidePath, paths, startScript } from './page.ts';
+import { docsHeaders, docsPage, guidePath, paths, readViewer, startScript } from './page.ts';
 import { type Prepared, prepare, sendPrepared } from './prepared.ts';
 import { referenceOf } from './reference.ts';
-import { readViewer } from './viewer.ts';
 
 /** GET /docs: the reference for people. Every file of it is made once and needs no token. */
 

@@ -1,18 +1,37 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import { within } from '#runtime/process/within.ts';
-import type { Allowances } from '../call/allowances.ts';
-import type { CallPatience, Deps } from '../call/deps.ts';
-import { forPeople, show404, tooLate } from '../people.ts';
-import { begin } from './begin.ts';
+import type { Allowances } from '#services/api/call/allowances.ts';
+import type { CallPatience, Deps } from '#services/api/call/deps.ts';
+import { notFound } from '#services/api/call/refusal.ts';
+import { forPeople, show404, tooLate } from '../links.ts';
+import { begin, redirectUriOf } from './begin.ts';
 import { callback } from './callback.ts';
 import { getChoice, postChoice } from './choice.ts';
 import { getCode, postCode } from './code.ts';
-import { documents } from './documents.ts';
 import { checked, readForm } from './form.ts';
 import { openInvite } from './open-invite.ts';
 import { goOrShow, showInvite } from './show-invite.ts';
 import { inviteTools } from './tools.ts';
+
+/** What networks read from us before they send a browser back, such as the metadata of our client. */
+const documents =
+  (deps: Deps, allowances: Allowances): Middleware =>
+  async (ctx) => {
+    await allowances.spend(ctx, 1);
+    const { origin } = new URL(redirectUriOf(deps));
+    const ways = Object.values(deps.live?.connectors ?? {}).flat();
+    const found = ways.flatMap((way) => {
+      const all = way.kind === 'consent' ? (way.documents?.(origin) ?? {}) : {};
+      return Object.entries(all).filter(([path]) => path === ctx.params.document);
+    });
+    const [document] = found;
+    if (document === undefined) throw notFound('document');
+    ctx.set('Access-Control-Allow-Origin', '*');
+    ctx.set('Cache-Control', 'public, max-age=300');
+    ctx.body = JSON.stringify(document[1]);
+    ctx.type = 'application/json';
+  };
 
 /**
  * The pages behind a connect link, without a script. The token in the address of the link is the only permission; what

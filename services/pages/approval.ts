@@ -10,20 +10,20 @@ import { claimedIds, isGenuine } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
+import { requireInForce } from '#services/api/approvals/decide.ts';
+import { shownPostOf } from '#services/api/approvals/shown.ts';
+import type { Allowances } from '#services/api/call/allowances.ts';
+import type { CallPatience, Deps } from '#services/api/call/deps.ts';
+import { errors } from '#services/api/call/errors.ts';
+import { readBody } from '#services/api/call/json.ts';
+import { toProblem } from '#services/api/call/problems.ts';
+import { Refusal } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/call/state.ts';
+import { pageHeadersWith } from '#services/shell/page.ts';
 import { mayStill } from '#services/workflows/authority.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { approvalPage } from './approval-html.ts';
-import { requireInForce } from './approvals/decide.ts';
-import { shownPostOf } from './approvals/shown.ts';
-import type { Allowances } from './call/allowances.ts';
-import type { CallPatience, Deps } from './call/deps.ts';
-import { errors } from './call/errors.ts';
-import { readBody } from './call/json.ts';
-import { toProblem } from './call/problems.ts';
-import { Refusal } from './call/refusal.ts';
-import { stateOf } from './call/state.ts';
-import { pageHeadersWith } from './http/html.ts';
-import { forPeople, show, show404, tooLate } from './people.ts';
+import { forPeople, show, show404, tooLate } from './links.ts';
 
 /**
  * The page behind a link for a guest of the client. Opening it changes nothing: scanners of mail open links. The form

@@ -3,8 +3,8 @@ import { birthOf } from '#domain/decider.ts';
 import { type InviteState, invite, isUsable } from '#domain/invite.ts';
 import { workspace } from '#domain/workspace.ts';
 import { claimedIds, isGenuine, linkToken } from '#runtime/identity/link-token.ts';
+import type { Deps } from '#services/api/call/deps.ts';
 import { mayStill } from '#services/workflows/authority.ts';
-import type { Deps } from '../call/deps.ts';
 
 /** A connect link that works now. */
 export interface OpenInvite {

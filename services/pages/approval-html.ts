@@ -2,37 +2,10 @@ import { overrideRules, rulesOf } from '#domain/platforms/index.ts';
 import type { ShownItem } from '#domain/shown-content.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
 import type { Platform } from '#schemas/common.ts';
-import { alertOf, escapeHtml, expiry, page, timeOf } from './http/html.ts';
+import type { CoveredTarget, ShownContent } from '#services/api/approvals/shown.ts';
+import { alertOf, escapeHtml, expiry, page, timeOf } from '#services/shell/page.ts';
 
 /** The page on which a guest decides about a post. It escapes every text that a person has typed. */
-
-export interface ShownFile {
-  readonly kind: string;
-  /** Null: the file cannot be shown here. */
-  readonly url: string | null;
-  /** False: no browser can be relied on to show the file, so the page links to it. */
-  readonly isShowable: boolean;
-  /** The size keeps the place of the picture free until it is loaded. */
-  readonly size: { readonly width: number; readonly height: number } | null;
-  /** Of a video: the frame that stands for it. */
-  readonly posterUrl: string | null;
-}
-
-export interface CoveredTarget {
-  readonly platform: Platform;
-  readonly account: string;
-  readonly scheduledAt: string;
-  readonly timezone: string;
-  readonly isPast: boolean;
-}
-
-export interface ShownContent {
-  /** Everything that the decision covers. */
-  readonly items: readonly ShownItem[];
-  /** By id. */
-  readonly files: ReadonlyMap<string, ShownFile>;
-  readonly targets: readonly CoveredTarget[];
-}
 
 export interface ShownApproval {
   readonly clientName: string;

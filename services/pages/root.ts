@@ -1,8 +1,8 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import type { Allowances } from './call/allowances.ts';
-import { escapeHtml, page, pageHeaders } from './http/html.ts';
-import { operations } from './operations.ts';
+import type { Allowances } from '#services/api/call/allowances.ts';
+import { operations } from '#services/api/operations.ts';
+import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
 /** GET /: what is where, as JSON or as a page for a person. Paths relative to the root of the server. */
 

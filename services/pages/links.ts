@@ -1,11 +1,11 @@
 import type { Context, Middleware } from 'koa';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import type { Allowances } from './call/allowances.ts';
-import type { Deps } from './call/deps.ts';
-import { errors } from './call/errors.ts';
-import { toProblem } from './call/problems.ts';
-import { stateOf } from './call/state.ts';
-import { escapeHtml, page, pageHeaders } from './http/html.ts';
+import type { Allowances } from '#services/api/call/allowances.ts';
+import type { Deps } from '#services/api/call/deps.ts';
+import { errors } from '#services/api/call/errors.ts';
+import { toProblem } from '#services/api/call/problems.ts';
+import { stateOf } from '#services/api/call/state.ts';
+import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
 /** What every page behind a link has in common: the token in its address is the only permission; no cookie, no script. */
 

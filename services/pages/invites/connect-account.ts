@@ -10,10 +10,10 @@ import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
+import { notFound } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/call/state.ts';
 import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
-import { notFound } from '../call/refusal.ts';
-import { stateOf } from '../call/state.ts';
-import { tooLate } from '../people.ts';
+import { tooLate } from '../links.ts';
 import { nowOf, type OpenInvite } from './open-invite.ts';
 import type { InviteTools } from './tools.ts';
 

@@ -1,13 +1,41 @@
+import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import type { AttemptKind, ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
+import { type AttemptKind, attemptMs, type ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
 import { within } from '#runtime/process/within.ts';
-import { errors } from '../call/errors.ts';
-import { notFound } from '../call/refusal.ts';
-import { page } from '../http/html.ts';
-import { show, tooLate } from '../people.ts';
-import { browserOf, isSecretText, keepBrowser, newSecretText } from './browser.ts';
+import type { Deps } from '#services/api/call/deps.ts';
+import { errors } from '#services/api/call/errors.ts';
+import { notFound } from '#services/api/call/refusal.ts';
+import { page } from '#services/shell/page.ts';
+import { show, tooLate } from '../links.ts';
 import { type OpenInvite, openInviteOf } from './open-invite.ts';
 import type { InviteTools } from './tools.ts';
+
+/**
+ * The cookie that binds attempts to the browser that began them: an answer of a network that reaches another browser
+ * opens nothing there. Over https its name begins with `__Host-`, so that no other host and no plain connection can set
+ * it.
+ */
+
+const isSecure = ({ consoleUrl }: Deps): boolean => consoleUrl().startsWith('https:');
+const nameOf = (deps: Deps): string => (isSecure(deps) ? '__Host-connect' : 'connect');
+
+/** The form of what follows. */
+const isSecretText = (text: unknown): text is string => typeof text === 'string' && /^[\w-]{43}$/.test(text);
+export const newSecretText = (): string => randomBytes(32).toString('base64url');
+
+/** Null: the browser has begun nothing. */
+const browserOf = (deps: Deps, ctx: Context): string | null => {
+  const value = ctx.cookies.get(nameOf(deps));
+  return isSecretText(value) ? value : null;
+};
+
+/** The browser's own text, which it keeps as long as its newest attempt. */
+const keepBrowser = (deps: Deps, ctx: Context): string => {
+  const value = browserOf(deps, ctx) ?? newSecretText();
+  const parts = [`${nameOf(deps)}=${value}`, 'Path=/', `Max-Age=${attemptMs / 1_000}`, 'HttpOnly', 'SameSite=Lax'];
+  ctx.append('Set-Cookie', [...parts, ...(isSecure(deps) ? ['Secure'] : [])].join('; '));
+  return value;
+};
 
 /** Attempts of the guest's browser; see the port. */
 

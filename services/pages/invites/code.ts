@@ -1,16 +1,52 @@
 import type { Context, Middleware } from 'koa';
 import type { CodeConnector, OfferedAccount } from '#contracts/ports/connector.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { errors } from '../call/errors.ts';
-import { Refusal } from '../call/refusal.ts';
-import { stateOf } from '../call/state.ts';
-import { show } from '../people.ts';
+import type { Platform } from '#schemas/common.ts';
+import { errors } from '#services/api/call/errors.ts';
+import { Refusal } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/call/state.ts';
+import { alertOf, escapeHtml, page } from '#services/shell/page.ts';
+import { show } from '../links.ts';
 import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';
 import { connectOffered } from './choice.ts';
-import { codePage } from './code-html.ts';
 import { waysOf } from './form.ts';
 import { goOrShow } from './show-invite.ts';
 import { type InviteTools, refuse, refusedBy } from './tools.ts';
+
+/** One press or click marks all of the message. */
+const stepOf = (step: string, message: string): string => {
+  const [before = '', ...after] = step.split(message);
+  const copied = after.length === 0 ? '' : `<code class="copy">${escapeHtml(message)}</code>`;
+  return `<li>${escapeHtml(before)}${copied}${escapeHtml(after.join(message))}</li>`;
+};
+
+/** A message with a code that the guest posts on the network, and how. */
+const codePage = (shown: {
+  readonly clientName: string;
+  readonly platform: Platform;
+  readonly message: string;
+  readonly steps: readonly string[];
+  /** What came of the last try. */
+  readonly words: string | null;
+  /** Of the link's page. */
+  readonly path: string;
+}): string => {
+  const { clientName, platform, message, steps, words, path } = shown;
+  const { name } = rulesOf(platform);
+  const html = `<h1>Connect ${escapeHtml(name)} to <bdi>${escapeHtml(clientName)}</bdi></h1>
+<section class="card"><h2>Show which account is yours</h2>
+<ol class="steps">
+${steps.map((step) => stepOf(step, message)).join('\n')}
+</ol>
+${alertOf(words)}
+<form method="post"><button type="submit">I have posted it</button></form>
+<p class="soft">The message works for 15 minutes, and only for this browser. Post it nowhere else: the place where it is posted is connected.</p>
+</section>
+<p><a href="${escapeHtml(path)}">Start again</a></p>`;
+  const title = `Connect ${name} to ${clientName}`;
+  return page(words === null ? title : `Not connected yet: ${title}`, html);
+};
 
 /**
  * The page with a code that the guest posts on the network. The account is connected before the code is given back: if

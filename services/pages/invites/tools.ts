@@ -2,9 +2,9 @@ import type { RefusedConnect } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { CallPatience, Deps } from '../call/deps.ts';
-import { Refusal } from '../call/refusal.ts';
-import { Turns } from '../call/turns.ts';
+import type { CallPatience, Deps } from '#services/api/call/deps.ts';
+import { Refusal } from '#services/api/call/refusal.ts';
+import { Turns } from '#services/api/call/turns.ts';
 
 /** What the pages of a connect link share. */
 export interface InviteTools {

@@ -1,7 +1,7 @@
 import type { ConnectField, Connector } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { alertOf, escapeHtml, expiry, page } from '../http/html.ts';
+import { alertOf, escapeHtml, expiry, page } from '#services/shell/page.ts';
 import { longestUsername } from './form.ts';
 
 /** The pages that a guest sees. They escape every text that a person has typed. */
