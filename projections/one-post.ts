@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { lastDecisionSql } from './approvals.ts';
 import { shownCampaignOf } from './post-campaigns.ts';
 import { posts, type ShownPost, shownOfPost } from './posts.ts';

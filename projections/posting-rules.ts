@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 
 /** What an operator set for the posts of a workspace. */

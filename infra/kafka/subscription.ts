@@ -8,6 +8,7 @@
  */
 
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
+import { pause } from '#contracts/base/pause.ts';
 import {
   type Lane,
   LogError,
@@ -15,7 +16,6 @@ import {
   type Overrun,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';
 

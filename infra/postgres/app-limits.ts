@@ -4,6 +4,7 @@
  * by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import {
   type AppLimits,
   type AppReader,
@@ -13,7 +14,6 @@ import {
   openReads,
   type ReadsAnswer,
 } from '#contracts/ports/app-limits.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Failure } from '#schemas/target.ts';
 import { withDeadline } from '../with-deadline.ts';
 

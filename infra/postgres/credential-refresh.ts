@@ -7,8 +7,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { pause } from '#contracts/base/pause.ts';
 import type { Credential, NewCredential, Refresh, Refreshed } from '#contracts/ports/credentials.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { type CredentialRow, lapseSql, leaseSql, releaseSql, storeSql } from './credential-rows.ts';
 import { instantOf, reasonWithout, type Secret, seal } from './credential-seal.ts';
 import { backoffMs, isConnectionLost } from './pool.ts';

@@ -5,9 +5,9 @@
  */
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
 /** Source of the wrapping keys. `version` absent = the current one. @throws for a version that was removed */
 export interface WrappingKeys {

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
 import { type AccountSlots, type AccountSlotsAsked, type SlotEntry, takenSlotsOf } from '#projections/cadence-slots.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';

@@ -1,5 +1,5 @@
+import { pause } from '#contracts/base/pause.ts';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';

@@ -1,5 +1,5 @@
+import { pause } from '#contracts/base/pause.ts';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { leaseKindOfTargets } from '#projections/due-targets.ts';
 import { postingRulesOf } from '#projections/posting-rules.ts';

@@ -1,4 +1,4 @@
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 
 /** Milliseconds after which a wait reads the clock again, because the database's clock may have been measured anew. */
 const lookMs = 250;

@@ -4,9 +4,9 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log tolerate both.
  */
 
+import { pause } from '#contracts/base/pause.ts';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { restAfter } from '#runtime/consuming/rests.ts';
 import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
