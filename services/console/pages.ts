@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { within } from '#runtime/process/within.ts';
+import { within } from '#contracts/base/within.ts';
 import { tooLate } from '#services/api/people.ts';
 import { notFound } from '#services/api/refusal.ts';
 import { stateOf } from '#services/api/state.ts';

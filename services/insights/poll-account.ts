@@ -1,3 +1,4 @@
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
@@ -15,7 +16,6 @@ import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';

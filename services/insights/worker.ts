@@ -1,6 +1,6 @@
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import { Rest, WakeSignal } from '#runtime/work/wake-signal.ts';

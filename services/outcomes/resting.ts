@@ -1,4 +1,4 @@
-import { backOff } from '#runtime/work/back-off.ts';
+import { backOff } from '#contracts/base/back-off.ts';
 
 /** The sweep passes over a failed subject, after each failure for twice as long. */
 

@@ -1,3 +1,4 @@
+import { within } from '#contracts/base/within.ts';
 import { account } from '#domain/account.ts';
 import { birthOf } from '#domain/decider.ts';
 import { afterReport } from '#domain/observed-limits.ts';
@@ -5,7 +6,6 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { within } from '#runtime/process/within.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 
 /**

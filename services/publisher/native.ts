@@ -1,9 +1,9 @@
+import { within } from '#contracts/base/within.ts';
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
 import { undoClosesMs } from '#domain/native-window.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { TargetCommand, TargetIn } from '#domain/target.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import { adapterTimes } from './adapter-times.ts';
 import { cleanFailure, cleanPresent } from './clean.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { revisionsOfMedia } from '#projections/media.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { endRest } from '#runtime/work/leases.ts';
 
 /**

@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import type { AttemptKind, ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
-import { within } from '#runtime/process/within.ts';
 import { errors } from '../errors.ts';
 import { page } from '../html.ts';
 import { show, tooLate } from '../people.ts';

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { within } from '#runtime/process/within.ts';
+import { within } from '#contracts/base/within.ts';
 import type { CallPatience, Deps } from '../deps.ts';
 import type { Allowances } from '../middleware/rate-limit.ts';
 import { forPeople, show404, tooLate } from '../people.ts';

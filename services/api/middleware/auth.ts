@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { within } from '#runtime/process/within.ts';
 import type { BearerTokens, Resource } from '../bearer-tokens.ts';
 import type { CallPatience } from '../deps.ts';
 import type { Principal } from '../operation.ts';

@@ -1,3 +1,4 @@
+import { within } from '#contracts/base/within.ts';
 import {
   type ComposedTarget,
   type ComposedWarning,
@@ -6,7 +7,6 @@ import {
   unusedAltTexts,
 } from '#domain/composed-warnings.ts';
 import { newestBody, type PostState } from '#domain/post.ts';
-import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { PostBody } from '#schemas/post.ts';

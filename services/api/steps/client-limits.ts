@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { within } from '#contracts/base/within.ts';
 import { account } from '#domain/account.ts';
 import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';
@@ -12,7 +13,6 @@ import { mediaByIds } from '#projections/media.ts';
 import { postPlanning } from '#projections/posts-behind.ts';
 import { clientsOfTargets } from '#projections/target-queries.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { within } from '#runtime/process/within.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { limitRuleOf } from '../client-limits.ts';
 import type { CallPatience, Deps } from '../deps.ts';
