@@ -1,7 +1,7 @@
 import { equal } from 'node:assert/strict';
+import { canonicalJson } from '#domain/canonical.ts';
 import { contentHashOf } from '#domain/content-hash.ts';
 import { renditionIdOf } from '#domain/renditions/index.ts';
-import { canonicalJson } from '#runtime/eventing/canonical.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
