@@ -2,6 +2,7 @@
 import { isMainThread } from 'node:worker_threads';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
+import { within } from '#contracts/base/within.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
@@ -22,7 +23,6 @@ import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
 import { openPool } from './postgres/pool.ts';
 import { checkServer } from './postgres/server-check.ts';
 import { addressOf, type Dependency, messageFor, requireAnswer } from './setup-errors.ts';
-import { withDeadline } from './with-deadline.ts';
 
 export interface AdaptersOptions {
   /** Name of the process, as Postgres and Kafka show it. */
@@ -216,7 +216,7 @@ const silentDependencies = async (
   }
   const lines = await Promise.all(
     checks.map(([named, ask]) =>
-      withDeadline(deadlineMs, ask()).then(
+      within(deadlineMs, ask()).then(
         () => null,
         (error: unknown) => messageFor(named, error),
       ),
@@ -262,7 +262,7 @@ const eventStoreMs = 15_000;
 /** @throws SetupError when it does not answer */
 const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
   const named = { dependency: 'EventStoreDB', setting: 'ESDB_URL', address: addressOf(url) };
-  return requireAnswer(named, () => withDeadline(eventStoreMs, store.head()));
+  return requireAnswer(named, () => within(eventStoreMs, store.head()));
 };
 
 /** An event store, its release, and the process that fills its index of workspaces. */

@@ -22,12 +22,13 @@ import { appendedEvents, mintedTypes } from './architecture/used-events.ts';
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
   schemas: [],
   domain: ['schemas'],
+  base: [],
   ports: ['schemas'],
-  runtime: ['domain', 'schemas', 'ports'],
-  workflows: ['runtime', 'domain', 'schemas', 'ports'],
-  projections: ['workflows', 'runtime', 'domain', 'schemas', 'ports'],
-  process: ['projections', 'workflows', 'runtime', 'domain', 'schemas', 'ports'],
-  infra: ['ports', 'schemas', 'platforms'],
+  runtime: ['domain', 'schemas', 'ports', 'base'],
+  workflows: ['runtime', 'domain', 'schemas', 'ports', 'base'],
+  projections: ['workflows', 'runtime', 'domain', 'schemas', 'ports', 'base'],
+  process: ['projections', 'workflows', 'runtime', 'domain', 'schemas', 'ports', 'base'],
+  infra: ['ports', 'base', 'schemas', 'platforms'],
 };
 
 const TOP_LEVEL = new Set([
@@ -47,6 +48,7 @@ interface Place {
 function placeOf(file: string): Place {
   const [top = '', second = ''] = file.split('/');
   if (file.startsWith('contracts/ports/')) return { zone: file.endsWith('.suite.ts') ? 'test' : 'ports', process: '' };
+  if (file.startsWith('contracts/base/')) return { zone: 'base', process: '' };
   if (file.startsWith('services/domain/platforms/')) return { zone: 'platforms', process: '' };
   if (top !== 'services') return { zone: top, process: '' };
   if (second === 'domain' || second === 'runtime' || second === 'workflows') return { zone: second, process: '' };
@@ -130,6 +132,13 @@ suite('architecture', (t) => {
       ['services/domain/post/post.ts', 'services/domain/platforms/networks/x.ts', true],
       ['services/domain/platforms/networks/x.ts', 'services/runtime/eventing/execute.ts', false],
       ['services/domain/post/post.ts', 'contracts/ports/event-store.ts', false],
+      ['services/domain/post/post.ts', 'contracts/base/pause.ts', false],
+      ['services/runtime/eventing/execute.ts', 'contracts/base/pause.ts', true],
+      ['services/api/app.ts', 'contracts/base/pause.ts', true],
+      ['infra/kafka/log.ts', 'contracts/base/pause.ts', true],
+      ['contracts/ports/event-store.ts', 'contracts/base/pause.ts', false],
+      ['contracts/base/pause.ts', 'contracts/ports/event-store.ts', false],
+      ['contracts/base/pause.ts', 'schemas/post.ts', false],
       ['schemas/post.ts', 'services/domain/post/post.ts', false],
       ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
       ['services/workflows/fan-out.ts', 'services/runtime/eventing/execute.ts', true],

@@ -6,6 +6,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import db from '@eventstore/db-client';
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
+import { within } from '#contracts/base/within.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -49,22 +51,6 @@ type Client = db.EventStoreDBClient;
 
 class TimedOut extends Error {}
 
-/** Rejects after the time and ignores the later result of the work. */
-const within = <T>(ms: number, work: Promise<T>): Promise<T> =>
-  new Promise((resolve, reject) => {
-    const timer = setTimeout(() => reject(new TimedOut(`no answer within ${ms} ms`)), ms);
-    work.then(
-      (value) => {
-        clearTimeout(timer);
-        resolve(value);
-      },
-      (error: unknown) => {
-        clearTimeout(timer);
-        reject(error);
-      },
-    );
-  });
-
 /** The client accepts metadata bytes only as a plain `Uint8Array`, and would send any other as JSON. */
 const plain = (bytes: Uint8Array): Uint8Array =>
   bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -77,7 +63,10 @@ const proposed = ({ id, type, data, metadata }: EventToAppend): db.BinaryEventDa
   metadata: plain(metadata),
 });
 
-const backOff = (attempt: number, first: number, max: number): number => Math.min(max, first * 2 ** attempt);
+/** Waits between tries of an append, of a subscription and of a read. */
+const appendWaits: BackOff = { firstMs: 50, maxMs: 1_000 };
+const subscribeWaits: BackOff = { firstMs: 100, maxMs: 5_000 };
+const readWaits: BackOff = { firstMs: 50, maxMs: 400 };
 
 export class EventStoreDbStore implements EventStore {
   readonly #url: string;
@@ -125,6 +114,9 @@ export class EventStoreDbStore implements EventStore {
             maybeWritten = true;
             return client.appendToStream(stream, list, options);
           }),
+          () => {
+            throw new TimedOut(`no answer within ${this.#attemptMs} ms`);
+          },
         );
         return { revision: done.nextExpectedRevision, position: done.position?.commit ?? null };
       } catch (error) {
@@ -132,7 +124,7 @@ export class EventStoreDbStore implements EventStore {
         const refusal = refusalOf(stream, expected, error);
         if (refusal !== null) throw refusal;
         if (error instanceof TimedOut || (!sent && !reconnects(error))) this.#replace(client);
-        const pause = backOff(attempt, 50, 1_000);
+        const pause = backOff(attempt, appendWaits);
         if (this.#closed.signal.aborted || performance.now() + pause > until) {
           const code = maybeWritten ? 'outcome_unknown' : 'unavailable';
           throw new EventStoreError(code, `append to ${stream}: ${(error as Error).message}`, { cause: error });
@@ -199,7 +191,7 @@ export class EventStoreDbStore implements EventStore {
     let taken = options.after;
     let last: RecordedEvent | null = null;
     for (let attempt = 0; !ended.aborted; attempt++) {
-      if (attempt > 0) await sleep(backOff(attempt - 1, 100, 5_000), undefined, { signal: ended }).catch(() => {});
+      if (attempt > 0) await sleep(backOff(attempt - 1, subscribeWaits), undefined, { signal: ended }).catch(() => {});
       if (ended.aborted) return;
       let cancel = () => {};
       try {
@@ -305,7 +297,7 @@ export class EventStoreDbStore implements EventStore {
       } catch (error) {
         const known = readErrorOf(error);
         if (known.code !== 'unavailable' || attempt >= 3 || performance.now() > until) throw known;
-        await sleep(backOff(attempt, 50, 400));
+        await sleep(backOff(attempt, readWaits));
       } finally {
         this.#closed.signal.removeEventListener('abort', cancel);
         cancel();

@@ -5,6 +5,7 @@
  * Events of a deleted stream are left out, also before a scavenge removes them.
  */
 
+import { pause } from '#contracts/base/pause.ts';
 import {
   type EventStore,
   EventStoreError,
@@ -13,7 +14,6 @@ import {
   type WorkspacePage,
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import type { KeeperOptions } from '#infra/postgres/one-process.ts';
 import type {
   EventPosition,

@@ -1,7 +1,7 @@
 /** Shared by reader and writer: the kafkajs client, the topics, and calls that always settle. */
 import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
+import { within } from '#contracts/base/within.ts';
 import { type Lane, LogError } from '#contracts/ports/log.ts';
-import { withDeadline } from '#infra/with-deadline.ts';
 import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
 import { type ReplicationOptions, replicationOf } from './replication.ts';
 
@@ -61,7 +61,7 @@ const disconnectDeadlineMs = 5000;
 
 /** kafkajs' disconnect may never settle; an abandoned one ends with its socket. */
 export const disconnect = (client: { disconnect(): Promise<void> }): Promise<void> =>
-  withDeadline(disconnectDeadlineMs, client.disconnect()).catch(() => undefined);
+  within(disconnectDeadlineMs, client.disconnect()).catch(() => undefined);
 
 /** A broker that has just started answers that it leads nothing yet. */
 const isStarting = (error: unknown): boolean =>
@@ -161,7 +161,7 @@ export const connect = async (options: KafkaOptions): Promise<Connection> => {
         current ??= opened();
         try {
           const left = Math.max(1, end - performance.now());
-          return await withDeadline(left, current.then(call), `the call took more than ${left} ms`);
+          return await within(left, current.then(call));
         } catch (cause) {
           // A client that failed once may keep failing after its broker came back.
           await drop();

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { within } from '#contracts/base/within.ts';
 import { type Lane, LogError, type LogWriter } from '#contracts/ports/log.ts';
-import { withDeadline } from '#infra/with-deadline.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';
 
@@ -53,7 +53,7 @@ export const lastRecords = async (connection: Connection): Promise<Awaited<Retur
     await all;
   };
   try {
-    await withDeadline(deadlineMs, read());
+    await within(deadlineMs, read());
     return [...found.values()]
       .map(({ position, id, time }) => ({ position, id, time }))
       .sort((a, b) => (a.position > b.position ? -1 : 1));

@@ -8,6 +8,8 @@
  */
 
 import type { Consumer, ConsumerGroupJoinEvent, EachBatchPayload } from 'kafkajs';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import {
   type Lane,
   LogError,
@@ -15,12 +17,13 @@ import {
   type Overrun,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';
 
 const defaultSessionTimeoutMs = 10_000;
-const longestPauseMs = 5000;
+const sessionWaits: BackOff = { firstMs: 100, maxMs: 5_000 };
+/** Milliseconds after which the end of a session counts as the first in a row. */
+const longSessionMs = 30_000;
 const idleFetchMs = 250;
 /** A join may take as long as the slowest member's batch; a client without a sign of life for longer is stuck. */
 const rebalanceTimeoutMs = 30_000;
@@ -84,13 +87,13 @@ export class KafkaSubscription implements LogSubscription {
 
   async #run(): Promise<void> {
     const { signal } = this.#options;
-    let pauseMs = 100;
+    let shortSessions = 0;
     while (!signal.aborted) {
       const began = performance.now();
       const failure = await this.#session();
       if (failure !== null) throw failure.error;
-      pauseMs = performance.now() - began > 30_000 ? 100 : Math.min(pauseMs * 2, longestPauseMs);
-      if (!signal.aborted) await pause(pauseMs, signal);
+      shortSessions = performance.now() - began > longSessionMs ? 0 : shortSessions + 1;
+      if (!signal.aborted) await pause(backOff(shortSessions, sessionWaits), signal);
     }
   }
 

@@ -1,12 +1,12 @@
 import type { Message, Producer, TopicMessages } from 'kafkajs';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
 import { type Connection, connect, disconnect, type KafkaOptions } from './client.ts';
 import { toMessage } from './cloudevents.ts';
 import { lastRecords } from './last-records.ts';
 
 const defaultPatienceMs = 30_000;
-const firstPauseMs = 100;
-const longestPauseMs = 2000;
+const sendWaits: BackOff = { firstMs: 100, maxMs: 2_000 };
 
 const retriable = (error: unknown): boolean =>
   error instanceof Error &&
@@ -85,12 +85,13 @@ class KafkaLogWriter implements LogWriter {
 
   async #untilAcknowledged(topicMessages: TopicMessages[]): Promise<void> {
     const end = performance.now() + (this.#connection.options.patienceMs ?? defaultPatienceMs);
-    for (let pause = firstPauseMs; ; pause = Math.min(pause * 2, longestPauseMs)) {
+    for (let failures = 0; ; failures += 1) {
       try {
         const producer = await this.#connected();
         await producer.sendBatch({ acks: -1, topicMessages });
         return;
       } catch (cause) {
+        const pause = backOff(failures, sendWaits);
         const over = this.#closed || performance.now() + pause > end;
         if (over || !retriable(cause)) await this.#drop();
         if (over) throw new LogError('unavailable', 'the log did not acknowledge the batch', { cause });

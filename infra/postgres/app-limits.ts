@@ -4,6 +4,8 @@
  * by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
+import { within } from '#contracts/base/within.ts';
 import {
   type AppLimits,
   type AppReader,
@@ -13,9 +15,7 @@ import {
   openReads,
   type ReadsAnswer,
 } from '#contracts/ports/app-limits.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Failure } from '#schemas/target.ts';
-import { withDeadline } from '../with-deadline.ts';
 
 type Rests = Readonly<Partial<Record<AppRestScope, AppRefusal>>>;
 
@@ -103,7 +103,7 @@ export class PostgresAppLimits implements AppLimits {
     const known = this.#known.get(app);
     if (known === undefined || performance.now() - known.readAt > freshMs) {
       // Without an answer the network itself refuses again: what is known does for now.
-      await withDeadline(answerMs, this.#read(app)).catch(() => undefined);
+      await within(answerMs, this.#read(app)).catch(() => undefined);
     }
     const { all, reads } = this.#known.get(app)?.rests ?? {};
     const rests = isRead ? [all, reads] : [all];
@@ -143,7 +143,7 @@ export class PostgresAppLimits implements AppLimits {
        where known.until < excluded.until`,
       [app, what, new Date(refusal.until), JSON.stringify(refusal.failure)],
     );
-    await withDeadline(answerMs, stored).catch(() => undefined);
+    await within(answerMs, stored).catch(() => undefined);
   }
 
   async take({ app, workspaceId }: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer> {
@@ -166,6 +166,6 @@ export class PostgresAppLimits implements AppLimits {
        where share.app = month.app and share.month = month.month and share.workspace_id = $3`,
       [app, monthOf(now), workspaceId, reads],
     );
-    await withDeadline(answerMs, given).catch(() => undefined);
+    await within(answerMs, given).catch(() => undefined);
   }
 }

@@ -1,6 +1,7 @@
 /** Attempts to connect an account in Postgres: one row each, which is deleted when the guest has come back. */
 import { hash } from 'node:crypto';
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import {
   type AttemptBearer,
   type AttemptKind,
@@ -9,7 +10,6 @@ import {
   type ConnectAttempts,
   maxAttempts,
 } from '#contracts/ports/connect-attempts.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { ClientKeys } from './credentials.ts';
 import { openJson, sealJson } from './sealed-json.ts';

@@ -1,7 +1,7 @@
 /** One-time codes in Postgres, by the database's clock: one row each, which every statement changes by itself. */
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { type ConnectCodes, codeLimits } from '#contracts/ports/connect-codes.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
 /** Gaps in which a test kills the process. */
 export type CodeGap = 'connect-codes.taken' | 'connect-codes.spoken';

@@ -7,8 +7,9 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { Credential, NewCredential, Refresh, Refreshed } from '#contracts/ports/credentials.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { type CredentialRow, lapseSql, leaseSql, releaseSql, storeSql } from './credential-rows.ts';
 import { instantOf, reasonWithout, type Secret, seal } from './credential-seal.ts';
 import { backoffMs, isConnectionLost } from './pool.ts';
@@ -41,8 +42,7 @@ export const usualLimits: RefreshLimits = {
 /** How long a call may take to end after its signal. */
 const lateMs = 500;
 /** Between two looks at a refresh of another. */
-const firstPollMs = 25;
-const maxPollMs = 500;
+const pollWaits: BackOff = { firstMs: 25, maxMs: 500 };
 
 export type SealedRow = Pick<CredentialRow, 'clientId' | 'version' | 'sealed' | 'expiresAt'>;
 
@@ -101,7 +101,7 @@ export const refreshCredential = async (
       if (held !== null) return refreshHeld(deps, held, ask, signal);
     }
     failures ??= row.failures;
-    const waitMs = Math.min(maxPollMs, firstPollMs * 2 ** Math.min(polls, 10)) * (0.5 + Math.random() / 2);
+    const waitMs = backOff(polls, pollWaits) * (0.5 + Math.random() / 2);
     await pause(waitMs, signal);
   }
 };

@@ -1,7 +1,7 @@
 /** The table of network credentials, and the statements that change one row by compare-and-set. */
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import type { EndingCredential } from '#contracts/ports/credentials.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Platform } from '#schemas/common.ts';
 
 export interface CredentialRow {

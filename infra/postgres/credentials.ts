@@ -3,7 +3,7 @@
  * statement that names the version it replaces, so that no connection waits while a network is asked.
  */
 import type pg from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
 import type {
   Credential,
   CredentialOwner,

@@ -3,11 +3,13 @@
  * before its first use, so no event is ever sealed with a key that a crash could lose. Destruction is final: the
  * wrapped bytes are deleted, and the row stays and records it.
  */
+
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 
 /** Source of the wrapping keys. `version` absent = the current one. @throws for a version that was removed */
 export interface WrappingKeys {
@@ -18,7 +20,7 @@ export interface WrappingKeys {
 export interface PostgresDataKeysOptions {
   readonly pool: pg.Pool;
   readonly secrets: WrappingKeys;
-  /** Keys in the cache; the least recently used is dropped first. Default 10,000. */
+  /** Keys in the cache; the one that was read longest ago is dropped first. Default 10,000. */
   readonly maxKeys?: number;
   /** Milliseconds after which a cached key is read again, to notice its destruction. Default 1,000. */
   readonly freshMs?: number;
@@ -46,16 +48,15 @@ const place = (clientId: string, version: string): Buffer => Buffer.from(`data k
 export class PostgresDataKeys {
   readonly #pool: pg.Pool;
   readonly #secrets: WrappingKeys;
-  readonly #max: number;
   readonly #freshMs: number;
-  readonly #kept = new Map<string, Entry>();
+  readonly #kept: BoundedMap<string, Entry>;
   readonly #rows = new Batches((clientIds) => this.#load(clientIds));
   readonly #asking = new Map<string, Promise<Entry | null>>();
 
   constructor({ pool, secrets, maxKeys = 10_000, freshMs = 1_000 }: PostgresDataKeysOptions) {
     this.#pool = pool;
     this.#secrets = secrets;
-    this.#max = maxKeys;
+    this.#kept = new BoundedMap(maxKeys);
     this.#freshMs = freshMs;
   }
 
@@ -170,10 +171,7 @@ export class PostgresDataKeys {
     const { key_version: version, wrapped, destroyed_at: destroyedAt } = row;
     const live = destroyedAt === null && wrapped !== null && version !== null;
     const entry = { key: live ? this.#unwrap(clientId, version, wrapped) : null, asOf };
-    this.#kept.delete(clientId);
     this.#kept.set(clientId, entry);
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > this.#max && oldest !== undefined) this.#kept.delete(oldest);
     return entry;
   }
 

@@ -1,6 +1,8 @@
 /** The event store in a Postgres schema, with the semantics of EventStoreDB. `event-writer.ts` writes it. */
 
 import type pg from 'pg';
+import { withTableLock } from '#contracts/base/migration.ts';
+import { pause } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
   type EventStore,
@@ -13,8 +15,6 @@ import {
   type WorkspacePage,
 } from '#contracts/ports/event-store.ts';
 import { LogError } from '#contracts/ports/log.ts';
-import { withTableLock } from '#contracts/ports/migration.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';

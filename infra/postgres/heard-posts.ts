@@ -1,7 +1,7 @@
 /** What a network told of posts, in Postgres: one row a post. Every statement can be repeated. */
 import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { type Heard, type HeardFigures, type HeardPosts, heardLimits } from '#contracts/ports/heard-posts.ts';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 
 /** Gaps in which a test kills the process. */

@@ -4,7 +4,7 @@
  */
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import type { PostgresDataKeys, WrappingKeys } from './data-keys.ts';
 

@@ -1,5 +1,6 @@
 /** One member of a group that reads the event table by position. It holds the only lane, or stands by for it. */
 
+import { pause } from '#contracts/base/pause.ts';
 import {
   type Lane,
   type LaneBatch,
@@ -8,7 +9,6 @@ import {
   type LogSubscription,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { EventRecord } from './event-record.ts';
 import type { EventTail } from './event-tail.ts';
 import { acquireLease, type LogLease } from './log-lease.ts';

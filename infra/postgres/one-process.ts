@@ -1,4 +1,4 @@
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { acquireLease } from './log-lease.ts';
 import { backoffMs } from './pool.ts';
 

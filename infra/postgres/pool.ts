@@ -1,5 +1,6 @@
 /** Postgres connections: pools, the parsing of 64-bit integers, and the classification of errors. */
 import pg from 'pg';
+import { backOff } from '#contracts/base/back-off.ts';
 import {
   answeredWithin,
   defaultAnswerMs,
@@ -81,7 +82,7 @@ export const openPool = (options: PoolOptions): pg.Pool => {
 };
 
 /** Waiting time before the next try, milliseconds: 100 ms doubling up to 5 s. */
-export const backoffMs = (failures: number): number => Math.min(5_000, 100 * 2 ** Math.min(failures, 10));
+export const backoffMs = (failures: number): number => backOff(failures, { firstMs: 100, maxMs: 5_000 });
 
 /**
  * Shutdown, crash, start-up and time-outs that end a session. By code: the text of the severity follows the server's

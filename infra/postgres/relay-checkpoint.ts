@@ -1,6 +1,6 @@
 /** The relay's checkpoint as one row, with its lease on the database's clock. An operational table: it is backed up. */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { checkSchemaName } from './pool.ts';
 
 export interface RelayCheckpointOptions {

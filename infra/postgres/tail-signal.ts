@@ -2,7 +2,7 @@
 
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { channelOf } from './event-store.sql.ts';
 import { backoffMs } from './pool.ts';
 import { defaultConnectMs, keepAlive, limitAnswers } from './session.ts';

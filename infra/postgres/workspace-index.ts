@@ -4,7 +4,7 @@
  */
 
 import type pg from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { EventTail } from './event-tail.ts';
 import { type KeeperOptions, runInOneProcess } from './one-process.ts';
 import { bigintTypes } from './pool.ts';

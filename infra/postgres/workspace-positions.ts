@@ -3,7 +3,7 @@
  * in Postgres, filled from the store's total order by one process. The table can be dropped and filled again.
  */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/ports/migration.ts';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { plainArray, textArray } from './event-store.sql.ts';
 import { bigintTypes, checkSchemaName } from './pool.ts';
 import { forgetInPieces } from './workspace-index.sql.ts';

@@ -1,11 +1,11 @@
 import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { withConnection } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import type { Zones } from './calendar.ts';
 import { clearMarks, lockWaiting, type Mark, marksOf, unlock } from './dirty.ts';
 import { ensureTables } from './live.ts';

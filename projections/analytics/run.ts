@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { isInfrastructureFault, stopsLane } from '#runtime/process/faults.ts';

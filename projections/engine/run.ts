@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { pause } from '#contracts/base/pause.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import type { ConsumeMetrics } from '#runtime/consuming/options.ts';

@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';

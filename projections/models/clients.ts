@@ -1,5 +1,5 @@
 import type { Knex } from 'knex';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { client } from '#domain/client.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';

@@ -1,6 +1,6 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';

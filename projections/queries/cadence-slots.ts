@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import type { Slot } from '#domain/cadence.ts';
 import type { TakenSlot } from '#domain/cadence-turn.ts';
 import { capabilities, showsSomethingSql } from '#domain/platforms/index.ts';

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
+import { within } from '#contracts/base/within.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { LanePosition, Log } from '#contracts/ports/log.ts';
-import { within } from '#runtime/process/within.ts';
 import { nextOffsetsOf, topicsOf } from '../engine/positions.ts';
 
 /** Whether a read model is further behind what is stored than its readers may believe it. */

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { asRow } from '../engine/rows.ts';
 import { lastDecisionSql } from '../models/approvals.ts';
 import { posts, type ShownPost, shownOfPost } from '../models/posts.ts';

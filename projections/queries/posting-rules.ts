@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { batchesOf } from '#contracts/ports/batches.ts';
+import { batchesOf } from '#contracts/base/batches.ts';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 
 /** What an operator set for the posts of a workspace. */
@@ -42,21 +43,18 @@ interface Remembered {
 }
 
 const rulesById = batchesOf(loadRules);
-const remembered = new WeakMap<Pool, Map<string, Remembered>>();
+const remembered = new WeakMap<Pool, BoundedMap<string, Remembered>>();
 
 /** As this process has known them for less than a second: a workspace without any rule costs its posts no query. */
 export const postingRulesOf = async (pool: Pool, workspaceId: string): Promise<PostingRules> => {
-  const known = remembered.get(pool) ?? new Map<string, Remembered>();
+  const known = remembered.get(pool) ?? new BoundedMap<string, Remembered>(maxRemembered);
   remembered.set(pool, known);
   const now = performance.now();
   const entry = known.get(workspaceId);
   if (entry !== undefined && now - entry.at < believedMs) return (await entry.rules) ?? none;
   const rules = rulesById(pool, workspaceId);
   rules.catch(() => known.delete(workspaceId));
-  known.delete(workspaceId);
   known.set(workspaceId, { at: now, rules });
-  const [oldest] = known.keys();
-  if (known.size > maxRemembered && oldest !== undefined) known.delete(oldest);
   return (await rules) ?? none;
 };
 

@@ -1,3 +1,4 @@
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
@@ -17,7 +18,8 @@ interface Remembered {
 
 export class Subjects {
   readonly #store: DomainStore;
-  readonly #known = new Map<string, Remembered>();
+  /** The stream whose events came longest ago is forgotten first. */
+  readonly #known = new BoundedMap<string, Remembered>(maxRemembered);
 
   constructor(store: DomainStore) {
     this.#store = store;
@@ -70,15 +72,6 @@ export class Subjects {
       const requested = byId.get(event.id);
       if (requested !== undefined) found.set(requested, subject);
     }
-    this.#remember(stream, { revision: last.revision, subject });
-  }
-
-  /** Drops the least recently used stream first. */
-  #remember(stream: string, remembered: Remembered): void {
-    this.#known.delete(stream);
-    this.#known.set(stream, remembered);
-    if (this.#known.size <= maxRemembered) return;
-    const [oldest] = this.#known.keys();
-    if (oldest !== undefined) this.#known.delete(oldest);
+    this.#known.set(stream, { revision: last.revision, subject });
   }
 }

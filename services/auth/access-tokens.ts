@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type CryptoKey, errors, importJWK, type JWTHeaderParameters, type JWTPayload, jwtVerify } from 'jose';
 import type { Pool } from 'pg';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { keysKeptSeconds, publicKeys } from './oauth/keys.ts';
 import { withoutSlash } from './oauth/resources.ts';
@@ -67,7 +68,7 @@ export class AccessTokens {
   #readAt = Number.NEGATIVE_INFINITY;
   #reading: Promise<void> | null = null;
   /** By the SHA-256 of the token; the oldest is forgotten first. */
-  readonly #remembered = new Map<string, AccessClaims>();
+  readonly #remembered = new BoundedMap<string, AccessClaims>(maxRemembered);
 
   /**
    * @param issuer address of the authorization server
@@ -107,19 +108,13 @@ export class AccessTokens {
         currentDate: new Date(this.#clock()),
       });
       const claims = claimsOf(payload);
-      this.#remember(digest, claims);
+      this.#remembered.set(digest, claims);
       return claims;
     } catch (error) {
       if (error instanceof errors.JWTExpired) throw new AccessTokenError('token_expired', { cause: error });
       if (error instanceof errors.JOSEError) throw invalid(error);
       throw error;
     }
-  }
-
-  #remember(digest: string, claims: AccessClaims): void {
-    this.#remembered.set(digest, claims);
-    const [oldest] = this.#remembered.keys();
-    if (this.#remembered.size > maxRemembered && oldest !== undefined) this.#remembered.delete(oldest);
   }
 
   async #keyOf({ kid }: JWTHeaderParameters): Promise<CryptoKey> {

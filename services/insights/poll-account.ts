@@ -1,3 +1,4 @@
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
@@ -21,7 +22,6 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';

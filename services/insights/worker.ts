@@ -1,8 +1,8 @@
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { together } from '#runtime/process/lifecycle.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import { runPages } from '#runtime/work/noted-work.ts';

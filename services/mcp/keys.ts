@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson } from '#runtime/eventing/canonical.ts';
+import { canonicalJson } from '#domain/canonical.ts';
 
 /**
  * The idempotency key of a call that changes something.

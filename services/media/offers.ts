@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
+import { pause } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { bytesOf, media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { bytesOf, media } from '#domain/media.ts';
 import { type MediaSize, mediaSizes } from '#projections/models/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';

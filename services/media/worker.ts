@@ -1,6 +1,6 @@
+import { backOff } from '#contracts/base/back-off.ts';
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';

@@ -1,9 +1,9 @@
 import type { ClientBase, Pool } from 'pg';
+import { backOff } from '#contracts/base/back-off.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import { dueSql } from '#runtime/work/due-work.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';

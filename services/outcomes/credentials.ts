@@ -1,5 +1,5 @@
+import { pause } from '#contracts/base/pause.ts';
 import type { CredentialStore, EndingCredential, Refreshed, Refresher } from '#contracts/ports/credentials.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { account } from '#domain/account.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';

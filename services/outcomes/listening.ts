@@ -1,9 +1,9 @@
+import { pause } from '#contracts/base/pause.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, LossCheck, NetworkListener } from '#contracts/ports/network-listener.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { account } from '#domain/account.ts';
 import { heardPlaces, liveAccounts, liveIds } from '#projections/queries/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';

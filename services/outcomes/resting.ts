@@ -1,4 +1,5 @@
-import { backOff } from '#runtime/work/back-off.ts';
+import { backOff } from '#contracts/base/back-off.ts';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 
 /** The sweep passes over a failed subject, after each failure for twice as long. */
 
@@ -14,7 +15,7 @@ interface Rest {
 
 export class Resting {
   readonly #now: () => number;
-  readonly #rests = new Map<string, Rest>();
+  readonly #rests = new BoundedMap<string, Rest>(maxSubjects);
   #endedAt: string | null = null;
 
   /** @param now monotonic, milliseconds */
@@ -30,10 +31,7 @@ export class Resting {
   failed(subject: string): number {
     const failures = (this.#rests.get(subject)?.failures ?? 0) + 1;
     const restMs = backOff(failures - 1, { firstMs, maxMs });
-    this.#rests.delete(subject);
     this.#rests.set(subject, { failures, until: this.#now() + restMs });
-    const [oldest] = this.#rests.keys();
-    if (this.#rests.size > maxSubjects && oldest !== undefined) this.#rests.delete(oldest);
     return restMs;
   }
 

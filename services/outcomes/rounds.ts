@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';

@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import { type ApprovalState, approval, type Decision, decisions, isUsableLink } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
@@ -8,7 +9,6 @@ import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { claimedIds, isGenuine } from '#runtime/identity/link-token.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import { maxComment, maxGuestName } from '#schemas/approval.ts';
 import { requireInForce } from '#services/api/approvals/decide.ts';
 import { shownPostOf } from '#services/api/approvals/shown.ts';

@@ -1,3 +1,5 @@
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
+import { within } from '#contracts/base/within.ts';
 import { account } from '#domain/account.ts';
 import { birthOf } from '#domain/decider.ts';
 import { afterReport } from '#domain/observed-limits.ts';
@@ -5,7 +7,6 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { within } from '#runtime/process/within.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 
 /**
@@ -30,7 +31,7 @@ export interface AccountLimitsOptions {
 export class AccountLimits {
   readonly #options: AccountLimitsOptions;
   /** Account → when it was last looked at, in the order of that. */
-  readonly #looked = new Map<string, number>();
+  readonly #looked = new BoundedMap<string, number>(maxRemembered);
   readonly #writing = new Set<Promise<void>>();
 
   constructor(options: AccountLimitsOptions) {
@@ -42,10 +43,7 @@ export class AccountLimits {
     const now = this.#options.now();
     const last = this.#looked.get(accountId);
     if (this.#writing.size >= maxWriting || (last !== undefined && now - last < restMs)) return;
-    this.#looked.delete(accountId);
     this.#looked.set(accountId, now);
-    const [oldest] = this.#looked.keys();
-    if (this.#looked.size > maxRemembered && oldest !== undefined) this.#looked.delete(oldest);
     const written = this.#record(accountId, windows, now).finally(() => this.#writing.delete(written));
     this.#writing.add(written);
   };

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
 import {
   type AccountSlots,
   type AccountSlotsAsked,

@@ -1,4 +1,4 @@
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { HandOverOutcome, PublishOutcome } from '#contracts/ports/platform.ts';
 import { adapterFailed, interrupted, outcomeUnknown } from '#domain/publish-failures.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';

@@ -1,14 +1,14 @@
 import type { Pool } from 'pg';
 import type { Histogram, Registry } from 'prom-client';
+import type { BackOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { AbsencePolicy } from '#domain/post-target/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
-import type { BackOff } from '#runtime/work/back-off.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';

@@ -1,3 +1,4 @@
+import { within } from '#contracts/base/within.ts';
 import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { firstCommentOf } from '#domain/post/content.ts';
 import type { FirstComment, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
@@ -11,7 +12,6 @@ import {
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { within } from '#runtime/process/within.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
 import { graceMs } from './call.ts';

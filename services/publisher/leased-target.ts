@@ -1,11 +1,11 @@
+import { backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
 import { type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
 import { type CommandContext, type DomainStore, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 
 /** This worker's fold is stale: another writer changed the target, or the worker's time ran out. */

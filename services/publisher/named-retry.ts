@@ -1,5 +1,5 @@
+import { backOff } from '#contracts/base/back-off.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { WorkContext } from './context.ts';
 import type { Tools } from './deps.ts';

@@ -1,9 +1,9 @@
+import { within } from '#contracts/base/within.ts';
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
 import { undoClosesMs } from '#domain/native-window.ts';
 import type { TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import { adapterOf, isHeld, schedulerOf, type WorkContext } from './context.ts';
 import { adapterTimes } from './deps.ts';

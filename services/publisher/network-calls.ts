@@ -1,5 +1,6 @@
 import type { Registry } from 'prom-client';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
+import { within } from '#contracts/base/within.ts';
 import { type ObservedCall, type TargetCallsState, targetcalls } from '#domain/targetcalls.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
@@ -7,7 +8,6 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { Counter } from '#runtime/process/metrics.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { within } from '#runtime/process/within.ts';
 import { maxKeptAnswer } from '#schemas/targetcalls.ts';
 import { FairQueue } from './fair-queue.ts';
 

@@ -1,5 +1,6 @@
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { isConflict } from '#contracts/ports/event-store.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
@@ -7,7 +8,6 @@ import { takenPosts } from '#projections/queries/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';

@@ -1,6 +1,6 @@
+import { within } from '#contracts/base/within.ts';
 import type { PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
-import { within } from '#runtime/process/within.ts';
 import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';
 import { noFiles } from './media-readiness.ts';
 import { reportLapse } from './outcome.ts';

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { revisionsOfMedia } from '#projections/models/media.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { endRest } from '#runtime/work/leases.ts';
 
 /**
@@ -35,7 +36,9 @@ export class WaitingFiles {
   readonly #pool: Pool;
   readonly #leaseKind: string;
   readonly #rest: BackOff;
-  readonly #targets = new Map<string, Waiting>();
+  readonly #targets = new BoundedMap<string, Waiting>(maxTargets, {
+    onForget: (targetId, waiting) => this.#forget(targetId, waiting),
+  });
   /** By file: the revision that each target has seen. */
   readonly #files = new Map<string, Map<string, number>>();
   #askedAt = Number.NEGATIVE_INFINITY;
@@ -56,18 +59,22 @@ export class WaitingFiles {
       this.#files.set(mediaId, seen);
       seen.set(targetId, revision);
     }
-    const [oldest] = this.#targets.keys();
-    if (this.#targets.size > maxTargets && oldest !== undefined) this.delete(oldest);
     return backOff(looks - 1, this.#rest);
   }
 
   delete(targetId: string): void {
-    for (const mediaId of this.#targets.get(targetId)?.mediaIds ?? []) {
+    const waiting = this.#targets.get(targetId);
+    if (waiting === undefined) return;
+    this.#targets.delete(targetId);
+    this.#forget(targetId, waiting);
+  }
+
+  #forget(targetId: string, { mediaIds }: Waiting): void {
+    for (const mediaId of mediaIds) {
       const seen = this.#files.get(mediaId);
       seen?.delete(targetId);
       if (seen?.size === 0) this.#files.delete(mediaId);
     }
-    this.#targets.delete(targetId);
   }
 
   /** Ends the rests of targets whose files have moved since they were looked at. */

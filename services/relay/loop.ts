@@ -4,15 +4,15 @@
  * without noticing (a zombie) may repeat a batch once more; readers of the log tolerate both.
  */
 
+import { backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import { restAfter } from '#runtime/consuming/lane.ts';
 import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
 import { toRecord } from '#services/relay/record.ts';

@@ -1,6 +1,6 @@
+import { backOff } from '#contracts/base/back-off.ts';
 import { report } from '#domain/report.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';

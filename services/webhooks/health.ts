@@ -1,4 +1,4 @@
-import { backOff } from '#runtime/work/back-off.ts';
+import { backOff } from '#contracts/base/back-off.ts';
 import type { DeliveryDecision } from './delivery-decision.ts';
 
 /**

@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import type { Attempt, DeliveryDecision } from './delivery-decision.ts';
 import type { BarrierRow } from './endpoints.ts';
 import { after, type BreakerRules, type Findings, find, type Health, isAllWell, nothingFound } from './health.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { pause } from '#contracts/ports/pause.ts';
+import { pause } from '#contracts/base/pause.ts';
 import { ensurePartitions, forgetPartitions, partitioned, partitionsOf } from '#projections/webhooks/tables.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';

@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
+import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import type { Handover, Leased } from '#projections/webhooks/handover.ts';
 import { encodeToken } from '#runtime/eventing/consistency.ts';
 import { deliveryHeaders } from '#runtime/identity/webhook-signature.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { type BackOff, backOff } from '#runtime/work/back-off.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { Rest, WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Backlog, type ClaimRequests } from './backlog.ts';

@@ -7,7 +7,7 @@ const root = path.resolve(import.meta.dirname, '../..');
 const withoutComments = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*(?:\/\/|--).*$/gm, '');
 
-const sources: readonly string[] = globSync('{schemas,contracts/ports,services,projections,infra}/**/*.ts', {
+const sources: readonly string[] = globSync('{schemas,contracts/{base,ports},services,projections,infra}/**/*.ts', {
   cwd: root,
 })
   .filter((file) => !file.includes('.suite'))

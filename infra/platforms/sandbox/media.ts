@@ -2,9 +2,11 @@
  * Checks the files of a post as a network does: it probes them itself and trusts no announced value. This code and the
  * code that makes renditions share only the networks' rules, so that one finds mistakes of the other.
  */
+
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf, useRules } from '#domain/platforms/index.ts';
 import type { Bounds, SizeRules, UseRules } from '#domain/platforms/media-rules.ts';
@@ -57,7 +59,7 @@ const maxKept = 500;
 
 export class Looker {
   readonly #ffmpegPath: string | null;
-  readonly #known = new Map<string, Found | null>();
+  readonly #known = new BoundedMap<string, Found | null>(maxKept);
 
   /** @param ffmpegPath null: the one on PATH, else the npm package's */
   constructor(ffmpegPath: string | null) {
@@ -110,8 +112,6 @@ export class Looker {
     if (found === undefined) {
       found = await this.#probe(file, signal);
       this.#known.set(sha256, found);
-      const [oldest] = this.#known.keys();
-      if (this.#known.size > maxKept && oldest !== undefined) this.#known.delete(oldest);
     }
     return { found, bytes, sha256 };
   }

@@ -1,6 +1,6 @@
 /** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
-import { withTableLock } from '#contracts/ports/migration.ts';
+import { withTableLock } from '#contracts/base/migration.ts';
 import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Fault } from './faults.ts';

@@ -1,7 +1,7 @@
+import { pause } from '#contracts/base/pause.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, NetworkListener } from '#contracts/ports/network-listener.ts';
-import { pause } from '#contracts/ports/pause.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi } from './api.ts';

@@ -1,5 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { bodyCost } from './bodies.ts';
 import type { Deps } from './deps.ts';
 import { defaultBodyLimit } from './json.ts';
@@ -27,20 +28,19 @@ export class Allowance {
   /** Requests in a fresh window. */
   readonly burst: number;
   readonly #seconds: number;
-  readonly #maxOwners: number;
-  /** Owners that spent something, the latest last. */
-  readonly #owners = new Set<string>();
+  /** Owners that spent something. */
+  readonly #owners: BoundedMap<string, true>;
 
   constructor({ perMinute, burst }: Deps['rate'], most = maxOwners) {
     this.burst = burst;
     this.#seconds = (burst * 60) / perMinute;
-    this.#maxOwners = most;
     this.#limiter = new RateLimiterMemory({ points: burst, duration: this.#seconds });
+    this.#owners = new BoundedMap(most, { onForget: (owner) => void this.#limiter.delete(owner) });
   }
 
   /** @throws Refusal 429 when the owner has fewer requests left; then the owner loses none. */
   async spend(told: ToldLimits, owner: string, requests: number): Promise<void> {
-    await this.#remember(owner);
+    this.#owners.set(owner, true);
     try {
       this.#tell(told, await this.#limiter.consume(owner, requests));
     } catch (refused) {
@@ -53,7 +53,7 @@ export class Allowance {
 
   /** May take more than the owner has left. Later requests then wait for as many more windows as give the debt back. */
   async owe(told: ToldLimits, owner: string, requests: number): Promise<void> {
-    await this.#remember(owner);
+    this.#owners.set(owner, true);
     const spent = await this.#limiter.penalty(owner, requests);
     const debt = Math.min(requests, spent.consumedPoints - this.burst);
     const seconds = spent.msBeforeNext / 1000 + (debt / this.burst) * this.#seconds;
@@ -72,15 +72,6 @@ export class Allowance {
   /** Shows an allowance that this answer does not touch. */
   async show(told: ToldLimits, owner: string): Promise<void> {
     this.#tell(told, await this.#limiter.get(owner));
-  }
-
-  async #remember(owner: string): Promise<void> {
-    this.#owners.delete(owner);
-    this.#owners.add(owner);
-    const [oldest] = this.#owners;
-    if (this.#owners.size <= this.#maxOwners || oldest === undefined) return;
-    this.#owners.delete(oldest);
-    await this.#limiter.delete(oldest);
   }
 
   #tell(told: ToldLimits, left: RateLimiterRes | null): void {

@@ -1,8 +1,8 @@
 import { setImmediate } from 'node:timers/promises';
+import { within } from '#contracts/base/within.ts';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { within } from '#runtime/process/within.ts';
 import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { requireOpenToLimited, requireRole, requireScope } from './access.ts';

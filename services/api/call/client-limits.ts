@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import type { Middleware } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import { account } from '#domain/account.ts';
 import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';
@@ -13,7 +14,6 @@ import { mediaByIds } from '#projections/models/media.ts';
 import { postPlanning } from '#projections/queries/post-queries.ts';
 import { clientsOfTargets } from '#projections/queries/target-queries.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { within } from '#runtime/process/within.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { requireOpenToLimited } from './access.ts';
 import type { CallPatience, Deps } from './deps.ts';

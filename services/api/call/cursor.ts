@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
-import { canonicalJson } from '#runtime/eventing/canonical.ts';
+import { canonicalJson } from '#domain/canonical.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { withinLimit } from './limited.ts';
 import type { Call, Many } from './operation.ts';

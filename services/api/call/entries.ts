@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type TObject, type TSchema, Type } from 'typebox';
+import { canonicalJson } from '#domain/canonical.ts';
 import { Rejection } from '#domain/decider.ts';
-import { canonicalJson } from '#runtime/eventing/canonical.ts';
 import { BodyNotes, clean } from '#schemas/http/clean.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import type { Piece } from './bodies.ts';

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Pool } from 'pg';
+import { within } from '#contracts/base/within.ts';
 import { parkedRows } from '#projections/engine/positions.ts';
-import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';

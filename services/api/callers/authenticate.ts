@@ -1,6 +1,6 @@
 import type { Middleware } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { within } from '#runtime/process/within.ts';
 import { requireRole, requireScope } from '../call/access.ts';
 import type { Allowances, ToldLimits } from '../call/allowances.ts';
 import type { CallPatience } from '../call/deps.ts';

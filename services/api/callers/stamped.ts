@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
-import { Batches } from '#contracts/ports/batches.ts';
+import { Batches } from '#contracts/base/batches.ts';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { stampOf } from '#projections/engine/positions.ts';
 import type { Freshness } from '#projections/queries/freshness.ts';
 import { countWithdrawals } from '#runtime/identity/withdrawals.ts';
@@ -90,7 +91,7 @@ interface Entry<V> {
 
 /** The newest entries by name; the oldest is forgotten first. */
 class Remembered<V> {
-  readonly #entries = new Map<string, Entry<V>>();
+  readonly #entries = new BoundedMap<string, Entry<V>>(maxRemembered);
 
   has(name: string): boolean {
     return this.#entries.has(name);
@@ -102,10 +103,7 @@ class Remembered<V> {
   }
 
   set(name: string, entry: Entry<V>): void {
-    this.#entries.delete(name);
     this.#entries.set(name, entry);
-    const [oldest] = this.#entries.keys();
-    if (this.#entries.size > maxRemembered && oldest !== undefined) this.#entries.delete(oldest);
   }
 }
 

@@ -1,3 +1,4 @@
+import { within } from '#contracts/base/within.ts';
 import { campaign } from '#domain/campaign.ts';
 import {
   type ComposedTarget,
@@ -14,7 +15,6 @@ import { postTargets, renderTarget, type TargetRow } from '#projections/models/t
 import type { TargetWithContent } from '#projections/queries/target-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
-import { within } from '#runtime/process/within.ts';
 import type { BodyNotes } from '#schemas/http/clean.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { PostBody } from '#schemas/post.ts';

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { NewestFirst } from '#projections/engine/rows.ts';
 import { renderPost, renderPostRow } from '#projections/models/posts.ts';
 import { getPostUnless } from '#projections/queries/one-post.ts';
@@ -47,18 +48,16 @@ const maxOfOne = 256 * 1024;
 /** The latest used; the text that was used longest ago is dropped first. */
 export class ShownPosts {
   readonly #pool: Pool;
-  readonly #maxCharacters: number;
-  readonly #kept = new Map<string, Kept>();
-  #characters = 0;
+  readonly #kept: BoundedMap<string, Kept>;
 
   constructor(pool: Pool, max: number = maxCharacters) {
     this.#pool = pool;
-    this.#maxCharacters = max;
+    this.#kept = new BoundedMap(max, { weigh: ({ shown }) => shown.json.length });
   }
 
   /** Characters of the texts that are kept now. */
   get characters(): number {
-    return this.#characters;
+    return this.#kept.weight;
   }
 
   /** As its rows are now; null where the workspace has no such post. */
@@ -72,28 +71,15 @@ export class ShownPosts {
     const rendered = renderPost(post, targets);
     const shown = { isDiscarded: post.status === 'discarded', revision: post.revision };
     if (!isShort(rendered, maxOfOne)) {
-      this.#drop(id);
+      this.#kept.delete(id);
       return { ...shown, json: null, post: rendered };
     }
     return this.#keep(id, { version, shown: { ...shown, json: JSON.stringify(rendered) } });
   }
 
   #keep(id: string, kept: Kept): CachedPost {
-    this.#drop(id);
     this.#kept.set(id, kept);
-    this.#characters += kept.shown.json.length;
-    for (const oldest of this.#kept.keys()) {
-      if (this.#characters <= this.#maxCharacters) break;
-      this.#drop(oldest);
-    }
     return kept.shown;
-  }
-
-  #drop(id: string): void {
-    const kept = this.#kept.get(id);
-    if (kept === undefined) return;
-    this.#kept.delete(id);
-    this.#characters -= kept.shown.json.length;
   }
 }
 

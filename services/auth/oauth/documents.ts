@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { DialOptions } from '#runtime/egress/dial.ts';
 import { type EgressGuard, hostOf, NotAllowed } from '#runtime/egress/guard.ts';
 import { Transfer } from '#runtime/egress/transfer.ts';
@@ -31,7 +32,7 @@ export class Documents {
   readonly #connectTo: DialOptions['connectTo'];
   readonly #quota: Quota;
   /** Address → monotonic instant until which it is left alone; the oldest is forgotten first. */
-  readonly #failed = new Map<string, number>();
+  readonly #failed = new BoundedMap<string, number>(maxFailed);
   #atOnce = 0;
 
   constructor(guard: EgressGuard, { rate = { perMinute: 30, burst: 30 }, connectTo }: DocumentOptions = {}) {
@@ -67,10 +68,10 @@ export class Documents {
     this.#atOnce += 1;
     try {
       const response = await this.#get(address);
-      if (response.status !== 200) this.#fail(address);
+      if (response.status !== 200) this.#leaveAlone(address);
       return response;
     } catch (error) {
-      this.#fail(address);
+      this.#leaveAlone(address);
       throw error;
     } finally {
       this.#atOnce -= 1;
@@ -110,10 +111,7 @@ export class Documents {
     }
   }
 
-  #fail(address: string): void {
-    this.#failed.delete(address);
+  #leaveAlone(address: string): void {
     this.#failed.set(address, performance.now() + failedMs);
-    const [oldest] = this.#failed.keys();
-    if (this.#failed.size > maxFailed && oldest !== undefined) this.#failed.delete(oldest);
   }
 }

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import type { Pool, PoolClient } from 'pg';
-import { withTableLock } from '#contracts/ports/migration.ts';
+import { withTableLock } from '#contracts/base/migration.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { box, unbox } from '../box.ts';
 import { accessTokenSeconds } from './times.ts';

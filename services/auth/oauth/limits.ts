@@ -1,3 +1,4 @@
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { networkOf } from '#runtime/identity/proxies.ts';
 
 /** How often owners may do something, counted in this process; an owner is a caller's address, or its network. */
@@ -8,7 +9,7 @@ export interface Rate {
   readonly burst: number;
 }
 
-/** The most owners that are remembered: the one that came first is forgotten first, and begins anew. */
+/** The most owners that are remembered: the one that spent longest ago is forgotten first, and begins anew. */
 const maxOwners = 20_000;
 
 interface Bucket {
@@ -20,7 +21,7 @@ interface Bucket {
 export class Quota {
   readonly #rate: Rate;
   readonly #now: () => number;
-  readonly #buckets = new Map<string, Bucket>();
+  readonly #buckets = new BoundedMap<string, Bucket>(maxOwners);
 
   /** @param now monotonic milliseconds */
   constructor(rate: Rate, now: () => number = () => performance.now()) {
@@ -43,11 +44,7 @@ export class Quota {
 
   /** After `wait` said 0. */
   spend(owner: string): void {
-    const left = this.#left(owner) - 1;
-    this.#buckets.delete(owner);
-    this.#buckets.set(owner, { left, at: this.#now() });
-    const [oldest] = this.#buckets.keys();
-    if (this.#buckets.size > maxOwners && oldest !== undefined) this.#buckets.delete(oldest);
+    this.#buckets.set(owner, { left: this.#left(owner) - 1, at: this.#now() });
   }
 
   /** Whether the owner has spent nothing for so many milliseconds. */

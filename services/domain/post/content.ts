@@ -3,6 +3,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import { excerptLength, type PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
+import { canonicalJson } from '../canonical.ts';
 import { capabilities, showsNothing, takesCover, useOf } from '../platforms/index.ts';
 
 /** The content of a post for one network: the segments of a thread, else the network's variant, else the base. */
@@ -98,15 +99,6 @@ export const needsOfTarget = (
  * moved keeps its approval; a post of which one character changes needs another.
  */
 
-/** The same text for the same value, whatever the order of its members. */
-const canonical = (value: unknown): string => {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(',')}]`;
-  if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null';
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonical(member)}`).join(',')}}`;
-};
-
 /** The members that the hash covers of a body: `shownContent` shows each, and tsc reports one that it does not show. */
 export const coveredBody = (body: PostBody) => {
   const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
@@ -133,4 +125,4 @@ export const contentHashOf = (
   targets: readonly Pick<PlannedTarget, 'accountId'>[],
   /** SHA-256 of the bytes of each file; of one whose bytes are not known yet the id counts alone. */
   sha256Of: (mediaId: string) => string | null,
-): string => hash('sha256', canonical(covered(body, targets, sha256Of)), 'hex');
+): string => hash('sha256', canonicalJson(covered(body, targets, sha256Of)), 'hex');

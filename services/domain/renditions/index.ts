@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { canonicalJson } from '#domain/canonical.ts';
 import type { PlannedNeed } from '#domain/media.ts';
 import type { UseRules } from '#domain/platforms/media-rules.ts';
 import { useOf, useRules } from '#domain/platforms/media-use.ts';
@@ -14,13 +15,7 @@ import { planVideo } from './video.ts';
 
 /** Plans renditions from the probe of a file and the networks' rules alone. */
 
-/** Members in the order of their names, so that equal specs have one text. */
-const canonical = (value: unknown): string =>
-  JSON.stringify(value, (_, one: unknown) =>
-    typeof one === 'object' && one !== null ? Object.fromEntries(Object.entries(one).sort()) : one,
-  );
-
-export const renditionIdOf = (spec: RenditionSpec): string => hash('sha256', canonical(spec), 'hex').slice(0, 32);
+export const renditionIdOf = (spec: RenditionSpec): string => hash('sha256', canonicalJson(spec), 'hex').slice(0, 32);
 
 const planDocument = (
   need: MediaNeed,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import { type AttemptKind, attemptMs, type ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
-import { within } from '#runtime/process/within.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { notFound } from '#services/api/call/refusal.ts';

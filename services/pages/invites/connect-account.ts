@@ -1,4 +1,5 @@
 import type { Context } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import type { ConnectedProfile } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
@@ -8,7 +9,6 @@ import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import { notFound } from '#services/api/call/refusal.ts';
 import { stateOf } from '#services/api/call/state.ts';

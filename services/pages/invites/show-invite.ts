@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
+import { within } from '#contracts/base/within.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import { account } from '#domain/account.ts';
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { connectable } from '#domain/platforms/index.ts';
-import { within } from '#runtime/process/within.ts';
 import { type Deps, liveNetworksOf } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { toProblem } from '#services/api/call/problems.ts';

@@ -1,6 +1,6 @@
+import { within } from '#contracts/base/within.ts';
 import type { RefusedConnect } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { within } from '#runtime/process/within.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { Refusal } from '#services/api/call/refusal.ts';

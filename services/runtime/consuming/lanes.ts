@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { backOff } from '#contracts/base/back-off.ts';
 import type { Lane } from '#contracts/ports/log.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
-import { backOff } from '#runtime/work/back-off.ts';
 import { isStopped, type LaneState, type LaneStatus, restAfter } from './lane.ts';
 import type { ConsumeOptions, Shaped } from './options.ts';
 import { asPosition, Fenced, type TakenLane } from './positions.ts';

@@ -6,7 +6,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
-import { backOff } from '#runtime/work/back-off.ts';
+import { backOff } from '#contracts/base/back-off.ts';
 import { DialError, type DialOptions } from './dial.ts';
 import { type EgressGuard, NotAllowed } from './guard.ts';
 import { Pace, type PaceLimits } from './pace.ts';

@@ -3,9 +3,9 @@
  * feature with outgoing calls (webhooks, media import, OAuth, link previews) uses this guard, and connects only to the
  * judged addresses.
  */
-
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
+import { within } from '#contracts/base/within.ts';
 import { Rejection } from '#domain/decider.ts';
 import { isPublicAddress } from './addresses.ts';
 
@@ -143,15 +143,11 @@ export class EgressGuard {
   }
 
   async #lookup(name: string, resolve: Resolve): Promise<readonly string[]> {
-    const { promise: late, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(() => reject(new Unresolved()), this.#dnsMs);
     try {
-      return await Promise.race([resolve(name), late]);
+      return await within(this.#dnsMs, resolve(name));
     } catch {
       // The resolver's own error stays here: it reveals facts about our network.
       throw new Unresolved();
-    } finally {
-      clearTimeout(timer);
     }
   }
 

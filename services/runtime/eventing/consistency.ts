@@ -1,3 +1,4 @@
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Positions } from './domain-store.ts';
 
@@ -39,21 +40,17 @@ export const mergePositions = (into: Positions, from: Positions): void => {
  * first.
  */
 export class RecentWrites {
-  readonly #byCredential = new Map<string, Positions>();
-  readonly #max: number;
+  readonly #byCredential: BoundedMap<string, Positions>;
 
   constructor(max = 10_000) {
-    this.#max = max;
+    this.#byCredential = new BoundedMap(max);
   }
 
   remember(credential: string, positions: Positions): void {
     if (positions.size === 0) return;
     const known = this.#byCredential.get(credential) ?? new Map<string, bigint>();
-    this.#byCredential.delete(credential);
     mergePositions(known, positions);
     this.#byCredential.set(credential, known);
-    const [oldest] = this.#byCredential.keys();
-    if (this.#byCredential.size > this.#max && oldest !== undefined) this.#byCredential.delete(oldest);
   }
 
   of(credential: string): Positions {

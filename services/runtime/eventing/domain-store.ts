@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { within } from '#contracts/base/within.ts';
 import {
   type EventStore,
   EventStoreError,
@@ -10,7 +11,6 @@ import {
 import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { within } from '#runtime/process/within.ts';
 import type { EventActor, EventMetadata } from '#schemas/common.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';

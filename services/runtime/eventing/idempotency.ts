@@ -1,10 +1,10 @@
 import { isConflict } from '#contracts/ports/event-store.ts';
+import { canonicalJson } from '#domain/canonical.ts';
 import { birthOf, type Decider, Rejection } from '#domain/decider.ts';
 import { keyedIdOf, nextKeyedIdOf } from '#domain/ids.ts';
 import { type RequestState, request } from '#domain/request.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { canonicalJson } from './canonical.ts';
 import type { DecodedEvent } from './codec.ts';
 import {
   type CommandContext,

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { type MigrationLimits, tablesLock, withTableLock } from '#contracts/ports/migration.ts';
+import { type MigrationLimits, tablesLock, withTableLock } from '#contracts/base/migration.ts';
 
 /**
  * Runs idempotent DDL in one transaction that no other migration of this database overlaps. Errors as `withTableLock`.

@@ -1,11 +1,11 @@
 import type { Server } from 'node:http';
 import { type Logger, type LoggerOptions, pino } from 'pino';
+import { within } from '#contracts/base/within.ts';
 import { type ListenAt, listen, originOf } from './listen.ts';
 import { LogFile, type LogLimits } from './log-file.ts';
 import { Lines } from './log-lines.ts';
 import { cutMembers, shownMessage } from './log-members.ts';
 import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
-import { within } from './within.ts';
 
 /** The reports of a process about itself: logs, metrics, liveness and readiness. */
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
@@ -30,11 +31,11 @@ const believedMs = 15_000;
 const maxRemembered = 10_000;
 
 /** By pool: when this process noted a month, monotonic milliseconds, the longest ago first. */
-const remembered = new WeakMap<Pool, Map<string, number>>();
+const remembered = new WeakMap<Pool, BoundedMap<string, number>>();
 
 /** If we die behind it, the sweeper looks at a month in which nothing was taken. */
 export const noteMonths = async (pool: Pool, workspaceId: string, months: readonly string[]): Promise<void> => {
-  const known = remembered.get(pool) ?? new Map<string, number>();
+  const known = remembered.get(pool) ?? new BoundedMap<string, number>(maxRemembered);
   remembered.set(pool, known);
   const now = performance.now();
   const fresh = months.filter((month) => {
@@ -47,14 +48,7 @@ export const noteMonths = async (pool: Pool, workspaceId: string, months: readon
      on conflict (workspace_id, month) do update set noted_at = now()`,
     [workspaceId, fresh],
   );
-  for (const month of fresh) {
-    known.delete(`${workspaceId} ${month}`);
-    known.set(`${workspaceId} ${month}`, now);
-  }
-  for (const oldest of known.keys()) {
-    if (known.size <= maxRemembered) break;
-    known.delete(oldest);
-  }
+  for (const month of fresh) known.set(`${workspaceId} ${month}`, now);
 };
 
 export interface NotedMonth {

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { within } from '#contracts/base/within.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { within } from '#runtime/process/within.ts';
 import { Warnings } from '#services/api/call/warnings.ts';
 import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';

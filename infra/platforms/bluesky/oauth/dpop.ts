@@ -1,5 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { importJWK, type JWK, SignJWT } from 'jose';
+import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { type Members, membersOf, parsed, textIn } from '../../shared/members.ts';
@@ -18,17 +19,12 @@ export interface BoundToken {
 }
 
 /** Newest nonce of each server, by origin. A nonce is the server's, of no account, and a wrong one costs one call. */
-const nonces = new Map<string, string>();
-const maxNonces = 1_000;
+const nonces = new BoundedMap<string, string>(1_000);
 /** Characters. A server may be anybody's. */
 const maxNonce = 512;
 
 const remember = (origin: string, nonce: string | undefined): void => {
-  if (nonce === undefined || nonce.length > maxNonce) return;
-  nonces.delete(origin);
-  nonces.set(origin, nonce);
-  const [oldest] = nonces.keys();
-  if (nonces.size > maxNonces && oldest !== undefined) nonces.delete(oldest);
+  if (nonce !== undefined && nonce.length <= maxNonce) nonces.set(origin, nonce);
 };
 
 /** The members of a key that may be shown. */

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { within } from '#contracts/base/within.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
 import { migrate } from '#runtime/consuming/positions.ts';
 import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';
-import { within } from '#runtime/process/within.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';

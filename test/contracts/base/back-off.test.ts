@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { backOff } from '#runtime/work/back-off.ts';
+import { backOff } from '#contracts/base/back-off.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('back-off', (t) => {

@@ -2,8 +2,6 @@
  * Changes of tables, one at a time in a database. A change may take longer than a statement of the running system: an
  * index is built over all rows. A change that waited for a table's lock for ever would make every statement behind it
  * wait too, so it gives up its place after a while, reports the holder of the lock, and requests the lock again.
- *
- * NOTE: behaviour among the ports, since adapters and runtime must take the same lock and neither may import the other.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig, QueryResult } from 'pg';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Batches, batchesOf } from '#contracts/ports/batches.ts';
+import { Batches, batchesOf } from '#contracts/base/batches.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('batches', (t) => {
