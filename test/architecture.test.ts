@@ -63,7 +63,7 @@ const PARTS: Readonly<Record<string, readonly string[]>> = {
   admin: ['auth'],
   mcp: ['api', 'auth'],
   pages: ['api', 'auth', 'shell'],
-  console: ['api', 'auth', 'shell'],
+  console: ['api', 'auth', 'pages', 'shell'],
   front: ['api', 'auth', 'mcp', 'pages', 'console'],
 };
 
