@@ -260,15 +260,19 @@ function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], sta
   console.log(`\nslowest: ${slow.map(({ name, ms }) => `${name} ${seconds(ms)}`).join(', ')}`);
   console.log(`took ${seconds(performance.now() - started)}`);
   if (skipped.length > 0) {
-    console.log(onCi ? '\nskipped, which on CI is a failure:' : '\nskipped:');
-    for (const { file, name, reason } of skipped) console.log(`  ${file}: ${name}: ${reason}`);
+    console.log(onCi ? '\nskipped, which on CI is a failure unless the tool is an extra:' : '\nskipped:');
+    for (const { file, name, reason, isExtra } of skipped)
+      console.log(`  ${isExtra ? 'extra: ' : ''}${file}: ${name}: ${reason}`);
   }
   if (red.length > 0) console.log('\nfailed:');
   for (const { name, failures, why } of red) {
     for (const what of [...failures, ...why]) console.log(`  ${name}: ${what}`);
   }
   if (outcomes.length === 0) console.log('\nfailed: nothing matches, so nothing ran');
-  const failed = sum((outcome) => outcome.failed) + (onCi ? skipped.length : 0) + (outcomes.length === 0 ? 1 : 0);
+  const failed =
+    sum((outcome) => outcome.failed) +
+    (onCi ? skipped.filter(({ isExtra }) => !isExtra).length : 0) +
+    (outcomes.length === 0 ? 1 : 0);
   const tail = skipped.length > 0 && !onCi ? `, ${skipped.length} skipped` : '';
   console.log(unsteady.length > 0 ? `\nunsteady: ${unsteady.join(', ')}` : '');
   console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);
