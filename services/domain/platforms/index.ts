@@ -24,7 +24,7 @@ export {
 export { type PermalinkParts, permalinkOf } from './permalink.ts';
 export { capabilities, normalizePlatform, rules, rulesOf, titleFor } from './registry.ts';
 export type * from './rules.ts';
-export { sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
+export { graphemes, sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
 export { topLevelDomains } from './top-level-domains.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';
 export { links as linksOfX } from './x/links.ts';
