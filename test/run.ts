@@ -49,6 +49,8 @@ const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 /** How many short files take turns: with more, one process would run on alone at the end. */
 const IN_TURN = 8;
 const SLOWEST = 5;
+/** The processors are what a run waits for: this is the list to shorten. */
+const BUSIEST = 12;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
 const prepareJob = checkJob('prepare', [path.join(root, 'test/support/prepare.ts')], root);
@@ -258,6 +260,9 @@ function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], sta
 
   const slow = outcomes.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
   console.log(`\nslowest: ${slow.map(({ name, ms }) => `${name} ${seconds(ms)}`).join(', ')}`);
+  const busy = outcomes.toSorted((a, b) => b.processorMs - a.processorMs).slice(0, BUSIEST);
+  console.log(`busiest: ${busy.map(({ name, processorMs }) => `${name} ${seconds(processorMs)}`).join(', ')}`);
+  console.log(`processor time of all: ${seconds(sum((outcome) => outcome.processorMs))}`);
   console.log(`took ${seconds(performance.now() - started)}`);
   if (skipped.length > 0) {
     console.log(onCi ? '\nskipped, which on CI is a failure unless the tool is an extra:' : '\nskipped:');

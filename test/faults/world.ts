@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -93,18 +93,34 @@ export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64
 
 /** Fault points at each of which one process of the roles that share this must die once; a file there proves that it did. */
 export class Due {
-  readonly #names: readonly string[];
+  readonly names: readonly string[];
   readonly folder: string;
   readonly signal: 'SIGKILL' | 'SIGSTOP';
 
   constructor(names: readonly string[], folder: string, signal: Due['signal'] = 'SIGKILL') {
-    this.#names = names;
+    this.names = names;
     this.folder = folder;
     this.signal = signal;
   }
 
+  /** None is due before `arm`: a process that runs already can then be armed, where a start would arm it only once. */
+  static later(names: readonly string[], folder: string): Due {
+    const due = new Due(names, folder);
+    for (const name of names) writeFileSync(due.#proof(name), '');
+    return due;
+  }
+
+  /** The next process that comes to this point dies. */
+  arm(name: string): void {
+    rmSync(this.#proof(name));
+  }
+
   get open(): readonly string[] {
-    return this.#names.filter((name) => !existsSync(path.join(this.folder, encodeURIComponent(name))));
+    return this.names.filter((name) => !existsSync(this.#proof(name)));
+  }
+
+  #proof(name: string): string {
+    return path.join(this.folder, encodeURIComponent(name));
   }
 }
 
@@ -191,13 +207,12 @@ export class Role {
     let failures = 0;
     while (!this.#ending) {
       const due = this.#due;
-      const open = due?.open ?? [];
       const { main, args = [], env, readyAt, processes = 1, ends = false } = this.#options;
       const faults: Record<string, string> =
-        due === null || open.length === 0
+        due === null
           ? {}
           : {
-              POSTLINE_FAULT: open.join(),
+              POSTLINE_FAULT: due.names.join(),
               POSTLINE_FAULT_ONCE: due.folder,
               POSTLINE_FAULT_SIGNAL: due.signal,
             };
