@@ -28,6 +28,7 @@ Options:
   --help         this text
 
 Environment:
+
 ${configHelp()}
 `;
 
