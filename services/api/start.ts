@@ -27,7 +27,8 @@ import { UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { dropWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
-import type { Config } from '#runtime/process/config.ts';
+import type { Config, ConfigOf } from '#runtime/process/config.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import {
   type Logger,
   publishingCheck,
@@ -118,11 +119,23 @@ interface ApiAdapters {
   readonly analytics: ClickHouseClient | null;
 }
 
+/** The settings of the api, of its door and of all that it serves. */
+export const apiReads = [
+  ...stores,
+  ...callsOut,
+  ...networks,
+  ...(['trustedProxies', 'maxConnections', 'maxConnectionsPerAddress'] as const),
+  ...(['ratePerMinute', 'rateBurst', 'rateWorkspaceKeys'] as const),
+  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace'] as const),
+] as const;
+
+type ApiConfig = ConfigOf<(typeof apiReads)[number]>;
+
 interface ApiOptions {
   readonly adapters: ApiAdapters;
   /** The server that callers reach. */
   readonly door: Door;
-  readonly config: Config;
+  readonly config: ApiConfig;
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly readiness: Readiness;
@@ -135,7 +148,7 @@ interface ApiOptions {
   readonly connectorsOf: (options: {
     readonly http: NetworkHttp;
     readonly clock: () => number;
-    readonly config: Config;
+    readonly config: ApiConfig;
   }) => NonNullable<Deps['live']>['connectors'];
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
@@ -156,7 +169,7 @@ interface Api {
 }
 
 /** REST root as callers see it, with `/v1`. */
-export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
+export const baseUrlOf = ({ baseUrl }: Pick<Config, 'baseUrl'>, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;

@@ -10,8 +10,8 @@ import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { type Config, processEnv } from '#runtime/process/config.ts';
-import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
+import { type Config, processEnv, settingKeys } from '#runtime/process/config.ts';
+import { aborted, type ProcessContext, runProcess } from '#runtime/process/lifecycle.ts';
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, migrateApi, startApi } from '#services/api/start.ts';
@@ -55,6 +55,7 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
     name: 'standalone',
     summary: 'all processes with one command',
     ops: false,
+    reads: settingKeys,
     requires: ['secretKey'],
     env: own,
     async main(context) {
@@ -71,7 +72,7 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
 };
 
 const run = async (
-  context: Parameters<Parameters<typeof runProcess>[0]['main']>[0],
+  context: ProcessContext,
   screen: Screen,
   options: Options,
   own: Readonly<Record<string, string | undefined>>,
