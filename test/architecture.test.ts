@@ -168,6 +168,15 @@ suite('architecture', (t) => {
     for (const [from, to, right] of cases) assert.equal(allowed(from, to), right, `${from} → ${to}`);
   });
 
+  t('a call knows no HTTP: its wires are elsewhere', () => {
+    const within = production.filter((file) => file.startsWith('services/api/call/'));
+    assert.ok(within.includes('services/api/call/call.ts'));
+    const wrong = within.filter((file) =>
+      /from '(@koa\/|koa\b|node:http|\.\.\/http\/|#services\/api\/http\/)/.test(codeOf(file)),
+    );
+    assert.deepEqual(wrong, []);
+  });
+
   t('imports name existing files with their suffix', () => {
     const files = new Set(sources);
     const lost = edges.filter(({ to }) => !files.has(to) && !to.endsWith('.json'));

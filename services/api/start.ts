@@ -52,7 +52,7 @@ import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
 import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
 import { Lists, openReadPool, silenceMs } from './call/lists.ts';
 import { migrateLastUses } from './callers/last-uses.ts';
-import type { Part } from './parts.ts';
+import type { Part, ServerDeps } from './parts.ts';
 import { migrateRunPlaces } from './reports/run-places.ts';
 import type { Door } from './server.ts';
 
@@ -199,7 +199,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const http = new GuardedNetworkHttp(egress);
   const { credentials, attempts } = adapters;
   const live = { credentials, attempts, connectors: connectorsOf({ http, clock: time.now, config }) };
-  const deps: Deps = {
+  const deps: ServerDeps = {
     live,
     mailer,
     store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
