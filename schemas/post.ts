@@ -4,7 +4,6 @@ import { Actor, type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid }
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
-import { grown, type Upcast } from './upcast.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
 
@@ -301,25 +300,6 @@ export const postEvents = {
   }),
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
-
-const hasReason = (change: unknown, ...reasons: readonly string[]): boolean =>
-  reasons.includes((change as { readonly reason: string }).reason);
-
-export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has the reason `account_disconnected`. */
-  PostTargetsChanged: [
-    grown(({ change }) => hasReason(change, 'account_disconnected', 'approval_rejected', 'copy_replaced')),
-    /** Version 3 has the reason `approval_rejected`. */
-    grown(({ change }) => hasReason(change, 'approval_rejected', 'copy_replaced')),
-    /** Version 4 has the reason `copy_replaced`. */
-    grown(({ change }) => hasReason(change, 'copy_replaced')),
-  ],
-  /** Version 2 has the reason `account_disconnected`, version 3 `copy_replaced`. */
-  PostCanceled: [
-    grown((data) => hasReason(data, 'account_disconnected', 'copy_replaced')),
-    grown((data) => hasReason(data, 'copy_replaced')),
-  ],
-};
 
 export const postStatuses = [
   'draft',
