@@ -23,7 +23,6 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.app_reads': 'app month used',
   'ops.app_rests': 'app what until failure',
   'ops.analytics_days': 'version workspace_id day',
-  'ops.analytics_dirty': 'version workspace_id day mark',
   'ops.analytics_highest': 'version post position since held',
   'ops.analytics_late': 'version workspace_id after',
   'ops.analytics_marked': 'version workspace_id kind day since mark',

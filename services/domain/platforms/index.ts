@@ -3,7 +3,6 @@ export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
 export { connectable } from './connectable.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
-export { presentFigures } from './former-figures.ts';
 export { doubts, type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
 export type { GateError } from './gate-error.ts';
 export { cutAltTexts, type GateMedia } from './gate-media.ts';
