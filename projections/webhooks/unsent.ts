@@ -10,8 +10,6 @@ import { disorderMs } from './marks.ts';
  */
 
 /** An endpoint that was folded by a release without limits has none. */
-export const limitOf = ({ clientIds }: LiveWebhook): readonly string[] | null => clientIds ?? null;
-
 /** Every type that a filter includes. */
 const typesOf = (filter: readonly string[]): readonly string[] =>
   Object.keys(publicEvents).filter((type) => matches(filter, type));
@@ -44,7 +42,7 @@ export const cancelBeyond = async (
   state: LiveWebhook | null,
 ): Promise<void> => {
   const included = state === null ? [] : typesOf(state.events);
-  const limit = state === null ? null : limitOf(state);
+  const limit = state === null ? null : state.clientIds;
   await tx.query(cancelSql, [id, position, included, limit, madeSince(occurredAt)]);
 };
 
@@ -77,7 +75,7 @@ export const revive = async (
 ): Promise<void> => {
   await tx.query(reviveSql, [
     ...[id, position, typesOf(state.events), eventTime],
-    ...[limitOf(state), madeSince(occurredAt)],
+    ...[state.clientIds, madeSince(occurredAt)],
   ]);
 };
 

@@ -36,9 +36,6 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         -- When the first of its jobs is due; each change of a job computes it again.
         next_at timestamptz
       );
-      create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
-      create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
-      -- Only processes of the former release use the two indexes above.
       create index if not exists metrics_accounts_ready on ops.metrics_accounts (platform, greatest(next_at, not_before))
         where connected and next_at is not null;
       create index if not exists metrics_accounts_walk

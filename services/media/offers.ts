@@ -5,7 +5,6 @@ import { media } from '#domain/media.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { clearImports, type ImportsDeps } from './imports.ts';
-import { enqueueMissed } from './remove.ts';
 import { clearReservations, type ReservationsDeps } from './reservations.ts';
 
 /**
@@ -104,8 +103,6 @@ export const runOffers = async (
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import names were destroyed');
       const reservations = await clearReservations(deps, signal);
       if (reservations > 0) deps.logger.info({ reservations }, 'quota reservations were settled');
-      const missed = await enqueueMissed(deps.pool);
-      if (missed > 0) deps.logger.info({ assets: missed }, 'the files of deleted assets are to be removed');
     } catch (error) {
       deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be deleted');
     }

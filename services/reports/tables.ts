@@ -23,7 +23,6 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         -- Changes with each event that asks for the job: work that began before the event keeps the row.
         heard uuid not null default gen_random_uuid()
       );
-      alter table ops.report_jobs add column if not exists heard uuid not null default gen_random_uuid();
       create index if not exists report_jobs_due on ops.report_jobs (workspace_id, due_at);
       create table if not exists ops.report_schedules (
         report_id uuid primary key,

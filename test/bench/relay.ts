@@ -86,7 +86,10 @@ const relayed = async (
   const watched = {
     acquire: async (holder: string, ttlMs: number) => {
       const lease = await checkpoint.acquire(holder, ttlMs);
-      return lease === null ? null : { ...lease, last: after === null ? null : { position: after, eventId: null } };
+      if (lease === null || after === null) return lease === null ? null : { ...lease, last: null };
+      const [event] = await store.readAll({ from: after, limit: 1 });
+      if (event === undefined) throw new Error(`no event at position ${after}`);
+      return { ...lease, last: { position: after, eventId: event.id } };
     },
     renew: checkpoint.renew.bind(checkpoint),
     release: checkpoint.release.bind(checkpoint),

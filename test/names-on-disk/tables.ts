@@ -62,7 +62,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.projections': 'name live shape newest',
   'ops.publishing_holds': 'scope since set_by',
   'ops.quota_months': 'workspace_id month since noted_at',
-  'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id event_position',
+  'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id',
   'ops.report_exports': 'run_id report_id workspace_id ends_at',
   'ops.report_jobs': 'id report_id workspace_id attempts due_at written heard',
   'ops.report_reviews': 'id workspace_id erased after noted_at',

@@ -58,20 +58,6 @@ suite('relay checkpoint in Postgres', (t) => {
     assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last });
   });
 
-  t('the table of the former release works: its position has no event id', async () => {
-    await pool.query(`create schema former; create table former.relay_checkpoints (name text primary key, position bigint,
-      epoch bigint not null default 0, holder text, until timestamptz not null default '-infinity', saved_at timestamptz);
-      insert into former.relay_checkpoints (name, position) values ('relay', 5)`);
-    const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'former' });
-    await Promise.all([checkpoint.prepare(), checkpoint.prepare()]);
-    assert.deepEqual(await checkpoint.acquire('a', 0), { epoch: 1n, last: { position: 5n, eventId: null } });
-    const last = event(7n);
-    assert.equal(await checkpoint.save(last, 1n), true);
-    assert.deepEqual(await checkpoint.acquire('b', 0), { epoch: 2n, last });
-    await pool.query(`update former.relay_checkpoints set position = 9, saved_at = clock_timestamp() where epoch = 2`);
-    assert.deepEqual(await checkpoint.acquire('c', 0), { epoch: 3n, last: { position: 9n, eventId: null } });
-  });
-
   t('a former holder can neither renew nor save nor release', async () => {
     const checkpoint = await open();
     await checkpoint.acquire('a', 0);
