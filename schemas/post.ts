@@ -157,10 +157,10 @@ const RecycleDay = Type.Integer({ minimum: 1 });
 
 const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 
-/** The decision that the event follows, for webhooks; the stream of the request is its record. Absent: a former build wrote it. */
+/** The decision that the event follows, for webhooks; the stream of the request is its record. */
 const followed = {
-  decidedBy: Type.Optional(Actor),
-  comment: Type.Optional(Nullable(Type.String({ maxLength: maxComment }))),
+  decidedBy: Actor,
+  comment: Nullable(Type.String({ maxLength: maxComment })),
 };
 
 export const postEvents = {
@@ -221,8 +221,7 @@ export const postEvents = {
     /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
     times: Nullable(Type.Array(TargetTime, { minItems: 1, maxItems: maxTargets })),
     /**
-     * PostSubmittedForApproval follows in the same append: the body is asked for, and not released. Absent: none follows,
-     * or a former release wrote the event.
+     * PostSubmittedForApproval follows in the same append: the body is asked for, and not released. Absent: none follows.
      */
     held: Type.Optional(Type.Literal(true)),
   }),

@@ -9,7 +9,6 @@ import { disorderMs } from './marks.ts';
  * it whole. What lanes minted beyond an event was made after it, and is found by the time of its making.
  */
 
-/** An endpoint that was folded by a release without limits has none. */
 /** Every type that a filter includes. */
 const typesOf = (filter: readonly string[]): readonly string[] =>
   Object.keys(publicEvents).filter((type) => matches(filter, type));

@@ -114,8 +114,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
       '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true recycledFrom?:{postId occurrence day}',
     PostSubmittedForApproval:
       '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
-    PostReleased: '1: approvalId hash decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
-    PostReturnedToDraft: '1: approvalId decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
+    PostReleased: '1: approvalId hash decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
+    PostReturnedToDraft: '1: approvalId decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
     PostTargetsChanged:
       '1: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected|copy_replaced} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null held?:true',
@@ -250,7 +250,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ReportDefined: '1: definition:ReportDefinition',
     ReportRunRequested: '1: runId from to by:schedule|request formats:[csv|json|pdf]',
     ReportRunCompleted:
-      '1: runId asOf:null exports:[{format:csv|json|pdf key contentType bytes sha256}] completeness?:{complete provisionalDays:[]}',
+      '1: runId asOf:null exports:[{format:csv|json|pdf key contentType bytes sha256}] completeness:{complete provisionalDays:[]}',
     ReportRunFailed: '1: runId code message',
     ReportRemoved: '1:',
   },
