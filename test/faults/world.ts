@@ -54,8 +54,7 @@ const times = {
   RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
   DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
   SWEEP_INTERVAL_MS: '400',
-  // By its former name, which the build before knows, too.
-  METRICS_YOUNG_DELAYS_MS: '400,1500',
+  INSIGHTS_YOUNG_DELAYS_MS: '400,1500',
   // Reports here cover days that are not over: each waits this long, and is made.
   REPORT_WAIT_MS: '2500',
   WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),

@@ -42,7 +42,6 @@ const hidden = [
   'SECRET_KEY',
   'DATABASE_URL',
   'ESDB_URL',
-  'EVENTSTORE_URL',
   'CLICKHOUSE_URL',
   'S3_ACCESS_KEY_ID',
   'S3_SECRET_ACCESS_KEY',
@@ -55,20 +54,17 @@ const hidden = [
 
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
-  const read = Object.entries(variables).map(
-    ([key, { name: now, former, read: reader, fallback }]): [string, unknown] => {
-      const name = former !== undefined && env[now] === undefined && env[former] !== undefined ? former : now;
-      const value = env[name];
-      if (value === undefined) return [key, fallback];
-      try {
-        return [key, reader(value)];
-      } catch (error) {
-        const why = error instanceof Error ? error.message : 'is not valid';
-        const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
-        throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
-      }
-    },
-  );
+  const read = Object.entries(variables).map(([key, { name, read: reader, fallback }]): [string, unknown] => {
+    const value = env[name];
+    if (value === undefined) return [key, fallback];
+    try {
+      return [key, reader(value)];
+    } catch (error) {
+      const why = error instanceof Error ? error.message : 'is not valid';
+      const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
+      throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
+    }
+  });
   return Object.fromEntries(read) as Config;
 };
 

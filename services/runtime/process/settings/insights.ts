@@ -8,14 +8,12 @@ export const insightsSettings = {
     integer(1, 256),
     8,
     'accounts that one process asks their networks for at once, for the figures of their posts and their own',
-    'METRICS_CONCURRENCY',
   ),
   insightsYoungDelaysMs: variable(
     'INSIGHTS_YOUNG_DELAYS_MS',
     durations,
     [3_600_000, 21_600_000, 86_400_000] as readonly number[],
     'when the figures of a post are fetched after its publication, rising; after the first also after each midnight of its workspace for 90 days. A story has times of its own',
-    'METRICS_YOUNG_DELAYS_MS',
   ),
   reportWaitMs: variable(
     'REPORT_WAIT_MS',

@@ -151,7 +151,6 @@ suite('config', (t) => {
     const empty = {
       DATABASE_URL: '',
       ESDB_URL: '',
-      EVENTSTORE_URL: '',
       KAFKA_BROKERS: '',
       SECRET_KEY: '',
       BASE_URL: '',
@@ -159,32 +158,14 @@ suite('config', (t) => {
     deepEqual(readConfig(empty), readConfig({}));
   });
 
-  t('takes the event store’s URL by its former name too, which the server itself refuses', () => {
-    equal(readConfig({ EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, 'esdb://old:2113');
-    equal(
-      readConfig({ ESDB_URL: 'esdb://new:2113', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl,
-      'esdb://new:2113',
-    );
-    equal(readConfig({ ESDB_URL: '', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, null);
-    throws(() => readConfig({ EVENTSTORE_URL: 'http://host' }), /^ConfigError: EVENTSTORE_URL must /);
+  t('gives no setting a name with the prefix of the event store, which refuses to start at one', () => {
     // No variable of ours may have the server's prefix.
     for (const name of names) ok(!name.startsWith('EVENTSTORE_'), name);
   });
 
-  t('takes the settings of insights by their former names too', () => {
-    const former = { METRICS_CONCURRENCY: '3', METRICS_YOUNG_DELAYS_MS: '7,9' };
-    const { insightsConcurrency, insightsYoungDelaysMs } = readConfig(former);
-    deepEqual(
-      { insightsConcurrency, insightsYoungDelaysMs },
-      { insightsConcurrency: 3, insightsYoungDelaysMs: [7, 9] },
-    );
-    equal(readConfig({ ...former, INSIGHTS_CONCURRENCY: '5' }).insightsConcurrency, 5);
-    throws(() => readConfig({ METRICS_CONCURRENCY: 'many' }), /^ConfigError: METRICS_CONCURRENCY must /);
-  });
-
   t('shows an invalid value, unless it may hold a secret', () => {
     throws(() => readConfig({ PORT: 'eighty' }), /it is "eighty"/);
-    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL', 'EVENTSTORE_URL']) {
+    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL']) {
       throws(
         () => readConfig({ [name]: 'wrong://user:canary-4711@host' }),
         (error: Error) => !error.message.includes('canary'),
@@ -199,9 +180,8 @@ suite('config', (t) => {
     match(help, /DATABASE_URL .*\[none\]/);
     match(help, /DEFER_DELAYS_MS .*\[30000,120000,600000\]/);
     ok(!help.includes('undefined') && !help.includes('POSTLINE_FAULT'));
-    // EVENTSTORE_URL is the former name of ESDB_URL.
     for (const [, name = ''] of help.matchAll(/\b([A-Z]+_URL)\b/g)) {
-      ok(names.includes(name) || name === 'EVENTSTORE_URL', `${name} is no variable`);
+      ok(names.includes(name), `${name} is no variable`);
     }
   });
 
