@@ -40,25 +40,25 @@ export const liveAccounts = async (
   return rows;
 };
 
-/** A place of which posts were heard. */
-export interface HeardPlace {
+/** A place of which posts were pushed. */
+export interface PushedPlace {
   readonly place: string;
   /** No live account of the network is this place any more. */
   readonly isLeft: boolean;
 }
 
 /** Steps from place to place, over the posts of each. @param after the place that came last; null: from the beginning */
-export const heardPlaces = async (
+export const pushedPlaces = async (
   pool: Pool,
   platform: Platform,
   after: string | null,
   limit: number,
-): Promise<readonly HeardPlace[]> => {
-  const { rows } = await pool.query<HeardPlace>(
+): Promise<readonly PushedPlace[]> => {
+  const { rows } = await pool.query<PushedPlace>(
     `with recursive places as (
-       (select place from ops.heard_posts where $2::bigint is null or place > $2 order by place limit 1)
+       (select place from ops.pushed_posts where $2::bigint is null or place > $2 order by place limit 1)
        union all
-       select (select h.place from ops.heard_posts h where h.place > p.place order by h.place limit 1)
+       select (select h.place from ops.pushed_posts h where h.place > p.place order by h.place limit 1)
        from places p where p.place is not null
      )
      select p.place::text as place, not exists (select from read.accounts a
