@@ -129,7 +129,7 @@ suite('architecture', (t) => {
       ['services/domain/platforms/x/index.ts', 'services/runtime/eventing/execute.ts', false],
       ['services/domain/post.ts', 'contracts/ports/event-store.ts', false],
       ['schemas/post.ts', 'services/domain/post.ts', false],
-      ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
+      ['services/runtime/eventing/execute.ts', 'infra/postgres/event-store.ts', false],
       ['services/workflows/fan-out.ts', 'services/runtime/eventing/execute.ts', true],
       ['services/workflows/fan-out.ts', 'projections/posts.ts', false],
       ['services/runtime/eventing/execute.ts', 'services/workflows/fan-out.ts', false],

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { fill, keepsTheLaw } from '#test/services/relay/world.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { suite } from '#test/support/suite.ts';

@@ -8,10 +8,10 @@ import {
   type RecordedEvent,
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
 import { claimTurn, endTurn, nextTurnMs } from '#projections/webhooks/turns.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { clientFields } from '#test/support/samples.ts';
