@@ -16,11 +16,11 @@ import { type CredentialGap, PostgresCredentials } from './postgres/credentials.
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
-import { type HeardGap, PostgresHeardPosts } from './postgres/heard-posts.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
 import { openPool } from './postgres/pool.ts';
+import { PostgresPushedPosts, type PushedGap } from './postgres/pushed-posts.ts';
 import { checkServer } from './postgres/server-check.ts';
 import { addressOf, type Dependency, messageFor, requireAnswer } from './setup-errors.ts';
 
@@ -60,7 +60,7 @@ export interface AdaptersOptions {
    */
   readonly baseUrl?: () => string;
   /** Where a test kills the process between two writes. */
-  readonly faultPoint?: (name: CredentialGap | CodeGap | HeardGap) => void;
+  readonly faultPoint?: (name: CredentialGap | CodeGap | PushedGap) => void;
 }
 
 export interface Adapters {
@@ -81,7 +81,7 @@ export interface Adapters {
   readonly credentials: PostgresCredentials;
   readonly attempts: PostgresConnectAttempts;
   readonly connectCodes: PostgresConnectCodes;
-  readonly heardPosts: PostgresHeardPosts;
+  readonly pushedPosts: PostgresPushedPosts;
   readonly appLimits: PostgresAppLimits;
   readonly blobs: BlobStore;
   /** Null where none is configured. */
@@ -130,8 +130,8 @@ export const openAdapters = async ({
     const attempts = new PostgresConnectAttempts({ pool, keys: dataKeys });
     const connectCodes = new PostgresConnectCodes({ pool, ...dying });
     await connectCodes.migrate();
-    const heardPosts = new PostgresHeardPosts({ pool, ...dying });
-    await heardPosts.migrate();
+    const pushedPosts = new PostgresPushedPosts({ pool, ...dying });
+    await pushedPosts.migrate();
     const appLimits = new PostgresAppLimits({ pool });
     await appLimits.migrate();
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
@@ -163,7 +163,7 @@ export const openAdapters = async ({
     const changes = postgres?.store.tail ?? null;
     return {
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
-      ...{ credentials, attempts, connectCodes, heardPosts, appLimits, openLogWriter, silent, close },
+      ...{ credentials, attempts, connectCodes, pushedPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
     };
   } catch (error) {

@@ -26,7 +26,7 @@ export interface TableComparison {
 }
 
 const shownDifferences = 20;
-/** Derived from the rest of the row; rows that a release without these columns wrote lack it. */
+/** Derived from the rest of the row; rows that a build without these columns wrote lack it. */
 const searched = `array['searched', 'searched_revision']`;
 /** The searched text counts only where it belongs to the row's revision. */
 const textOf = (row: string): string =>

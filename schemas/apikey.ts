@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import { ClientIds, type EventOf, Instant, Mode, Nullable, Uuid } from './common.ts';
 import { OpenEnum } from './published.ts';
-import { grown, type Upcast, withMember } from './upcast.ts';
 
 /** An API key of a member. The secret itself is never here: only its SHA-256, hex. */
 
@@ -56,14 +55,5 @@ export const apikeyEvents = {
   ApiKeyRotated: Type.Object({ hash: Hash, prefix: Prefix, previousHash: Hash, previousUntil: Instant }),
   ApiKeyRevoked: Type.Object({}),
 } as const;
-
-export const apikeyUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has `clientIds`: a release that does not know the limit must not serve such a key. */
-  ApiKeyCreated: [
-    withMember('clientIds'),
-    /** Version 3 has the scope `reports.manage`. */
-    grown(({ scopes: held }) => (held as readonly string[]).includes('reports.manage')),
-  ],
-};
 
 export type ApiKeyEvent = EventOf<typeof apikeyEvents>;

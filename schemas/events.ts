@@ -1,11 +1,11 @@
 import type { TSchema } from 'typebox';
 import { accountEvents } from './account.ts';
-import { apikeyEvents, apikeyUpcasts } from './apikey.ts';
+import { apikeyEvents } from './apikey.ts';
 import { approvalEvents } from './approval.ts';
 import { campaignEvents } from './campaign.ts';
 import { clientEvents, clientnameEvents } from './client.ts';
 import { externalrefEvents } from './externalref.ts';
-import { grantEvents, grantUpcasts } from './grant.ts';
+import { grantEvents } from './grant.ts';
 import { apikeyPublic, invitePublic } from './http/webhook-events/access.ts';
 import { accountPublic } from './http/webhook-events/account.ts';
 import { refreshPublic, reportPublic } from './http/webhook-events/analytics.ts';
@@ -23,17 +23,17 @@ import { accountmetricsEvents, targetmetricsEvents } from './insights.ts';
 import { inviteEvents } from './invite.ts';
 import { mediaEvents } from './media.ts';
 import { personEvents, personemailEvents, sessionEvents } from './person.ts';
-import { postEvents, postUpcasts } from './post.ts';
+import { postEvents } from './post.ts';
 import { quotaEvents } from './quota.ts';
 import { refreshEvents } from './refresh.ts';
 import { reportEvents } from './report.ts';
 import { requestEvents } from './request.ts';
-import { targetEvents, targetUpcasts } from './target.ts';
+import { targetEvents } from './target.ts';
 import { targetcallsEvents } from './targetcalls.ts';
 import { teaminviteEvents } from './teaminvite.ts';
 import { kindOf, type Topic } from './topics.ts';
 import type { Upcast } from './upcast.ts';
-import { webhookEvents, webhookUpcasts } from './webhook.ts';
+import { webhookEvents } from './webhook.ts';
 import { workspaceEvents } from './workspace.ts';
 
 /**
@@ -52,7 +52,7 @@ export interface EventDefinition {
 export type EventCatalogue = Readonly<Record<string, Readonly<Record<string, EventDefinition>>>>;
 
 /** @param upcasts of the events that have more than one version: by type, from each version to the next */
-const versioned = (
+export const versioned = (
   schemas: Readonly<Record<string, TSchema>>,
   upcasts: Readonly<Record<string, readonly Upcast[]>> = {},
 ): Record<string, EventDefinition> =>
@@ -72,8 +72,8 @@ export interface StreamKind {
 
 /** A kind without events is planned: its topic and its public events are promised already. */
 export const streamKinds: Readonly<Record<string, StreamKind>> = {
-  post: { topic: 'posts', events: versioned(postEvents, postUpcasts), publishes: postPublic },
-  target: { topic: 'posts', events: versioned(targetEvents, targetUpcasts), publishes: targetPublic },
+  post: { topic: 'posts', events: versioned(postEvents), publishes: postPublic },
+  target: { topic: 'posts', events: versioned(targetEvents), publishes: targetPublic },
   media: { topic: 'media', events: versioned(mediaEvents), publishes: mediaPublic },
   account: { topic: 'workspace', events: versioned(accountEvents), publishes: accountPublic },
   approval: { topic: 'posts', events: versioned(approvalEvents), publishes: approvalPublic },
@@ -86,9 +86,9 @@ export const streamKinds: Readonly<Record<string, StreamKind>> = {
     events: versioned(workspaceEvents),
     publishes: { ...workspacePublic, ...teamPublic },
   },
-  webhook: { topic: 'webhooks', events: versioned(webhookEvents, webhookUpcasts), publishes: webhookPublic },
-  apikey: { topic: 'workspace', events: versioned(apikeyEvents, apikeyUpcasts), publishes: apikeyPublic },
-  grant: { topic: 'workspace', events: versioned(grantEvents, grantUpcasts) },
+  webhook: { topic: 'webhooks', events: versioned(webhookEvents), publishes: webhookPublic },
+  apikey: { topic: 'workspace', events: versioned(apikeyEvents), publishes: apikeyPublic },
+  grant: { topic: 'workspace', events: versioned(grantEvents) },
   clientname: { topic: 'workspace', events: versioned(clientnameEvents) },
   invite: { topic: 'workspace', events: versioned(inviteEvents), publishes: invitePublic },
   teaminvite: { topic: 'workspace', events: versioned(teaminviteEvents) },

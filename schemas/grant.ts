@@ -1,7 +1,6 @@
 import { Type } from 'typebox';
 import type { Scope } from './apikey.ts';
 import { type EventOf, Instant, Mode, Uuid } from './common.ts';
-import { grown, type Upcast } from './upcast.ts';
 
 /** What a person gave an app over OAuth: some scopes in one workspace, in one mode, for one resource. */
 
@@ -20,9 +19,10 @@ export const readScopes = [
 /** What stands ticked on the consent page: the ten scopes of the specification, which a new app should ask for. */
 export const tickedScopes = [...readScopes, 'posts.compose', 'media.manage'] as const satisfies readonly Scope[];
 
-/** The first version of GrantGiven knows these beside the ticked ones. */
-const approvalScopes = ['approvals.read', 'approvals.decide'] as const satisfies readonly Scope[];
-const laterScopes = [
+/** What an app asks for by name beside the ticked ones. */
+const namedScopes = [
+  'approvals.read',
+  'approvals.decide',
   'clients.manage',
   'accounts.connect',
   'reports.manage',
@@ -31,7 +31,7 @@ const laterScopes = [
 ] as const satisfies readonly Scope[];
 
 /** Every scope that a person can give an app. The rest needs an API key or a session. */
-export const grantableScopes = [...tickedScopes, ...approvalScopes, ...laterScopes] as const;
+export const grantableScopes = [...tickedScopes, ...namedScopes] as const;
 export type GrantableScope = (typeof grantableScopes)[number];
 
 /** Who ended it: a person, the app, a token that was used twice, or the system because its reason is gone. */
@@ -56,10 +56,5 @@ export const grantEvents = {
   }),
   GrantRevoked: Type.Object({ by: Type.Enum([...grantEnders]) }),
 } as const;
-
-export const grantUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has the scopes over clients, connections, campaigns and runs of reports. */
-  GrantGiven: [grown(({ scopes }) => laterScopes.some((one) => (scopes as readonly string[]).includes(one)))],
-};
 
 export type GrantEvent = EventOf<typeof grantEvents>;

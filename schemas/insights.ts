@@ -246,7 +246,7 @@ const about = {
   /** The network's own figures, unchanged. */
   raw: Type.Unknown(),
   /**
-   * Of the network's answer; absent in events of former releases. Where it is that of the event before, `raw` is null:
+   * Of the network's answer; absent where the event is not an answer as it came. Where it is that of the event before, `raw` is null:
    * the answer is the one of the newest event before that has it. The figures are there all the same, and show that
    * they still held at `observedAt`.
    */

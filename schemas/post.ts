@@ -4,7 +4,6 @@ import { Actor, type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid }
 import { ExternalRef } from './externalref.ts';
 import { Named, OpenEnum, said } from './published.ts';
 import { PlannedTarget, ScheduleMode, TargetTime } from './target.ts';
-import { grown, type Upcast } from './upcast.ts';
 
 /** A post: its content, the selection of accounts, and the schedule. Content lives in this stream only. */
 
@@ -158,10 +157,10 @@ const RecycleDay = Type.Integer({ minimum: 1 });
 
 const Creator = Type.Object({ type: Type.String({ maxLength: 20 }), id: Type.String({ maxLength: 200 }) });
 
-/** The decision that the event follows, for webhooks; the stream of the request is its record. Absent: a former build wrote it. */
+/** The decision that the event follows, for webhooks; the stream of the request is its record. */
 const followed = {
-  decidedBy: Type.Optional(Actor),
-  comment: Type.Optional(Nullable(Type.String({ maxLength: maxComment }))),
+  decidedBy: Actor,
+  comment: Nullable(Type.String({ maxLength: maxComment })),
 };
 
 export const postEvents = {
@@ -222,8 +221,7 @@ export const postEvents = {
     /** One for each of `targetIds`, in their order; null: each target keeps its own time. */
     times: Nullable(Type.Array(TargetTime, { minItems: 1, maxItems: maxTargets })),
     /**
-     * PostSubmittedForApproval follows in the same append: the body is asked for, and not released. Absent: none follows,
-     * or a former release wrote the event.
+     * PostSubmittedForApproval follows in the same append: the body is asked for, and not released. Absent: none follows.
      */
     held: Type.Optional(Type.Literal(true)),
   }),
@@ -301,25 +299,6 @@ export const postEvents = {
   }),
 } as const;
 export type PostEvent = EventOf<typeof postEvents>;
-
-const hasReason = (change: unknown, ...reasons: readonly string[]): boolean =>
-  reasons.includes((change as { readonly reason: string }).reason);
-
-export const postUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has the reason `account_disconnected`. */
-  PostTargetsChanged: [
-    grown(({ change }) => hasReason(change, 'account_disconnected', 'approval_rejected', 'copy_replaced')),
-    /** Version 3 has the reason `approval_rejected`. */
-    grown(({ change }) => hasReason(change, 'approval_rejected', 'copy_replaced')),
-    /** Version 4 has the reason `copy_replaced`. */
-    grown(({ change }) => hasReason(change, 'copy_replaced')),
-  ],
-  /** Version 2 has the reason `account_disconnected`, version 3 `copy_replaced`. */
-  PostCanceled: [
-    grown((data) => hasReason(data, 'account_disconnected', 'copy_replaced')),
-    grown((data) => hasReason(data, 'copy_replaced')),
-  ],
-};
 
 export const postStatuses = [
   'draft',

@@ -104,8 +104,7 @@ export const reportEvents = {
     asOf: Nullable(Instant),
     /** The files are deleted `exportDays` after this, and when the client of the run is erased. */
     exports: Type.Array(Export, { minItems: 1, maxItems: 3 }),
-    /** Absent in runs of builds that did not record it. */
-    completeness: Type.Optional(Completeness),
+    completeness: Completeness,
   }),
   ReportRunFailed: Type.Object({
     ...run,

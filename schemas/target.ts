@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { type EventOf, Instant, LocalDateTime, Nullable, Platform, Uuid } from './common.ts';
 import { Named, OpenEnum, said } from './published.ts';
-import { grown, type Upcast } from './upcast.ts';
 
 /** A target is one destination (connected account) of a post: its course from schedule to settlement. */
 
@@ -268,27 +267,6 @@ export const targetEvents = {
   TargetRemovedOnPlatform: Type.Object({ observedAt: Instant }),
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;
-
-const hasReason = ({ reason }: Readonly<Record<string, unknown>>, ...reasons: readonly unknown[]): boolean =>
-  reasons.includes(reason);
-
-export const targetUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  /** Version 2 has the reason `account_disconnected`, version 3 `changes_requested`, version 4 `copy_replaced`. */
-  TargetCanceled: [
-    grown((data) => hasReason(data, 'account_disconnected', 'changes_requested', 'copy_replaced')),
-    grown((data) => hasReason(data, 'changes_requested', 'copy_replaced')),
-    grown((data) => hasReason(data, 'copy_replaced')),
-  ],
-  /** Version 2 has the reason `changes_requested`, version 3 `copy_replaced`. */
-  TargetUndoRequested: [
-    grown((data) => hasReason(data, 'changes_requested', 'copy_replaced')),
-    grown((data) => hasReason(data, 'copy_replaced')),
-  ],
-  /** Version 2 has `by: policy`. */
-  TargetOutcomeSettled: [grown(({ by }) => by === 'policy')],
-  /** Version 2 has `by: revise`. */
-  TargetRequeued: [grown(({ by }) => by === 'revise')],
-};
 
 export const undoStatuses = ['pending', 'done', 'failed'] as const;
 

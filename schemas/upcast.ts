@@ -5,12 +5,12 @@ export interface Upcast {
   (data: Data): Data;
   /**
    * Whether data of version n + 1 say what version n cannot say. Absent: all do. Other data are written as version n, so
-   * that a former release stops only at what it does not know.
+   * that an older build stops only at what it does not know.
    */
   readonly needed?: (data: Data) => boolean;
 }
 
-/** A version that only allows values which former releases do not know. */
+/** A version that only allows values which older builds do not know. */
 export const grown = (needed: (data: Data) => boolean): Upcast => Object.assign((data: Data) => data, { needed });
 
 /** A version with a further member that may be null; `null` means what its absence meant. */

@@ -1,7 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { ClientIds, type EventOf, Instant, Nullable, Uuid } from './common.ts';
 import { OpenEnum } from './published.ts';
-import { grown, type Upcast, withMember } from './upcast.ts';
 
 /** A webhook endpoint: its address, its subscription, whether it is on, and the requests made of it. */
 
@@ -70,9 +69,3 @@ export const webhookEvents = {
   WebhookReplayCanceled: Type.Object({ replayId: Uuid }),
 } as const;
 export type WebhookEvent = EventOf<typeof webhookEvents>;
-
-/** Version 2 has `clientIds`: a release that does not know the limit must not send to such an endpoint. */
-export const webhookUpcasts: Readonly<Record<string, readonly Upcast[]>> = {
-  WebhookRegistered: [withMember('clientIds')],
-  WebhookUpdated: [grown((data) => 'clientIds' in data)],
-};

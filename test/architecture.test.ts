@@ -142,7 +142,7 @@ suite('architecture', (t) => {
       ['contracts/base/pause.ts', 'contracts/ports/event-store.ts', false],
       ['contracts/base/pause.ts', 'schemas/post.ts', false],
       ['schemas/post.ts', 'services/domain/post/post.ts', false],
-      ['services/runtime/eventing/execute.ts', 'infra/memory/event-store.ts', false],
+      ['services/runtime/eventing/execute.ts', 'infra/postgres/event-store.ts', false],
       ['services/workflows/fan-out.ts', 'services/runtime/eventing/execute.ts', true],
       ['services/workflows/fan-out.ts', 'projections/models/posts.ts', false],
       ['services/runtime/eventing/execute.ts', 'services/workflows/fan-out.ts', false],

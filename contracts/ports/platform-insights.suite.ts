@@ -23,7 +23,7 @@ export type InsightsFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
 export interface InsightsHarness {
   readonly source: InsightsSource;
   readonly platforms: readonly Platform[];
-  /** The network answers nothing about a single post: its figures are heard in updates, and no call is made for one. */
+  /** The network answers nothing about a single post: its figures are pushed in updates, and no call is made for one. */
   readonly onlyHears?: true;
   /** The network tells figures to anybody: a refusal for want of a token says nothing of the account. */
   readonly asksWithoutToken?: true;

@@ -4,11 +4,11 @@ import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
-import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
+import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
@@ -18,7 +18,7 @@ import { liveX, type XConfig } from './x/index.ts';
 export interface LiveStores {
   readonly credentials: CredentialStore;
   readonly connectCodes: ConnectCodes;
-  readonly heardPosts: HeardPosts;
+  readonly pushedPosts: PushedPosts;
   readonly appLimits: AppLimits;
 }
 
@@ -62,7 +62,7 @@ export interface LiveNetworks {
 
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
   const { boundaryDeadlineMs } = config;
-  const { credentials, connectCodes: codes, heardPosts: heard, appLimits } = stores;
+  const { credentials, connectCodes: codes, pushedPosts: pushed, appLimits } = stores;
   const shared = {
     ...{ http, credentials, clock },
     ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }),
@@ -71,7 +71,7 @@ const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Eac
   return {
     x: liveX({ ...shared, appLimits }, config),
     bluesky: liveBluesky(shared, config),
-    telegram: liveTelegram({ ...shared, codes, heard }, config),
+    telegram: liveTelegram({ ...shared, codes, pushed }, config),
   };
 };
 

@@ -122,7 +122,7 @@ export class PostgresDataKeys {
 
   /**
    * Whether our key of a version opens the data keys that the version wraps; null: it wraps none. One that opens is
-   * proof: an installation that lost its key under an earlier release, and went on with a new one, has data keys of
+   * proof: an installation that lost its key, and went on with a new one of the same version, has data keys of
    * both.
    */
   async opens(version: string, db: pg.Pool | pg.ClientBase = this.#pool): Promise<boolean | null> {

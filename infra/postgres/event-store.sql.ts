@@ -1,6 +1,5 @@
 /**
- * Tables and statements of the Postgres event store. `s` is a schema name that passed `checkSchemaName`. The tables of a
- * new schema are those of the former releases; `packing/packing.sql.ts` changes them, so that all are the same.
+ * Tables and statements of the Postgres event store. `s` is a schema name that passed `checkSchemaName`.
  */
 
 /** Channel that every commit of a group notifies. */
@@ -13,7 +12,7 @@ export const channelOf = (s: string): string => `${s}_events`;
  */
 export const tables = (s: string): string => `
   create schema if not exists ${s};
-  create table ${s}.events (
+  create table ${s}.event_rows (
     position bigint primary key,
     stream text collate "C" not null,
     revision bigint not null,
@@ -25,6 +24,9 @@ export const tables = (s: string): string => `
     topic text,
     partition integer,
     partition_key text not null,
+    workspace uuid,
+    unpacked_bytes integer,
+    packing smallint,
     unique (stream, revision)
   );
   create sequence ${s}.positions;
@@ -53,7 +55,7 @@ const parameters = [
   ['bytes', 'bytea'],
 ] as const;
 
-/** Null where the schema lacks the function with these parameters: its tables are new, or of an older release. */
+/** Null where the schema lacks the function with these parameters: its tables are new, or another build made it. */
 export const findAppendGroup = (s: string): string =>
   `to_regprocedure('${s}.append_group(${parameters.map(([, type]) => type).join(', ')})')`;
 

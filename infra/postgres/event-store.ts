@@ -20,7 +20,7 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
 import { EventTail, readTail } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
-import { packedTables } from './packing/packing.sql.ts';
+import { unpackedView } from './packing/packing.sql.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
 import { answeredWithin } from './session.ts';
 import { type EventRow, toEvent } from './stored-event.ts';
@@ -59,11 +59,9 @@ export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: n
   await withTableLock(pool, `event store tables ${schema}`, async (tx) => {
     const { rows: found } = await tx.query('select to_regclass($1) as layout', [`${schema}.layout`]);
     if (found[0]?.layout === null) {
-      await tx.query(tables(schema));
+      await tx.query(`${tables(schema)} ${unpackedView(schema)}`);
       await tx.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
     }
-    const { rows: packed } = await tx.query('select to_regclass($1) as rows', [`${schema}.event_rows`]);
-    if (packed[0]?.rows === null) await tx.query(packedTables(schema));
     const { rows } = await tx.query(
       `select partitions, ${findAppendGroup(schema)} as append, to_regclass('${schema}.workspace_index') as workspaces
        from ${schema}.layout`,

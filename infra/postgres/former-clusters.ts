@@ -11,7 +11,7 @@ export interface FormerCluster {
   /** As `removeFormerCluster` takes it: `<home>/former-<instant>`. */
   readonly name: string;
   readonly path: string;
-  /** Its former data folder; null: an earlier release made it, which did not note the folder. */
+  /** Its former data folder; null: its note is gone. */
   readonly dataFolder: string | null;
   readonly bytes: number;
   readonly movedAt: string;

@@ -50,7 +50,7 @@ const known = async (tx: pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> =>
 
 /**
  * The first process that brings a version to a database decides its key, unless that version wraps data keys already:
- * then the key must open one. Databases of earlier releases get their check values this way.
+ * then the key must open one.
  * @param decides false for a command that only reads: it stores no check value
  * @throws SetupError when the key of a version has changed, or when a version that wraps something is missing
  */

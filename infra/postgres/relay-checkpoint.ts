@@ -11,13 +11,9 @@ export interface RelayCheckpointOptions {
   readonly name?: string;
 }
 
-/**
- * The event id is valid only where `event_position` equals `position`: a process of the former release moves `position`
- * alone.
- */
 interface Last {
   readonly position: bigint;
-  readonly eventId: string | null;
+  readonly eventId: string;
 }
 
 export class PostgresRelayCheckpoint {
@@ -44,19 +40,17 @@ export class PostgresRelayCheckpoint {
         holder text,
         until timestamptz not null default '-infinity',
         saved_at timestamptz,
-        event_id uuid,
-        event_position bigint
+        event_id uuid
       )`);
-      await this.#addEventColumns(tx);
       await tx.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
     });
   }
 
   async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; last: Last | null } | null> {
-    const { rows } = await this.#pool.query<{ epoch: string; position: string | null; event_id: string | null }>(
+    const { rows } = await this.#pool.query<{ epoch: string; position: string | null; event_id: string }>(
       `update ${this.#table} set epoch = epoch + 1, holder = $2, until = clock_timestamp() + $3 * interval '1 ms'
        where name = $1 and until < clock_timestamp()
-       returning epoch::text, position::text, case when event_position = position then event_id end as event_id`,
+       returning epoch::text, position::text, event_id::text`,
       [this.#name, holder, ttlMs],
     );
     const row = rows[0];
@@ -71,7 +65,7 @@ export class PostgresRelayCheckpoint {
   }
 
   async save({ position, eventId }: Last, epoch: bigint): Promise<boolean> {
-    const set = 'position = $3, saved_at = clock_timestamp(), event_id = $4, event_position = $3';
+    const set = 'position = $3, saved_at = clock_timestamp(), event_id = $4';
     return this.#update(set, epoch, position.toString(), eventId);
   }
 
@@ -86,15 +80,5 @@ export class PostgresRelayCheckpoint {
     const statement = `update ${this.#table} set ${set} where name = $1 and epoch = $2`;
     const { rowCount } = await this.#pool.query(statement, [this.#name, epoch.toString(), ...values]);
     return rowCount === 1;
-  }
-
-  /** Checked first: `alter table` would wait for a relay that saves, and hold up those behind it. */
-  async #addEventColumns(tx: pg.ClientBase): Promise<void> {
-    const { rowCount } = await tx.query(
-      `select 1 from pg_attribute where attrelid = $1::regclass and attname = 'event_id'`,
-      [this.#table],
-    );
-    if (rowCount !== 0) return;
-    await tx.query(`alter table ${this.#table} add column event_id uuid, add column event_position bigint`);
   }
 }

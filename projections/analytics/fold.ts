@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { OfDay, OfPlatform, Rollup, Totals, Window } from './rollup.ts';
 import { type Cell, numberOf } from './store.ts';
-import { allFetched, daysOf, noTotals, summed, totalsOf } from './totals.ts';
+import { daysOf, noTotals, summed, totalsOf } from './totals.ts';
 
 /**
  * Folds the rows of a grain, one for each day and network, into the result for a window. This process adds up, not
@@ -15,8 +15,8 @@ export interface GrainRow {
   readonly observedAt: number;
   /** A later observation may still change the day. */
   readonly isOpen: boolean;
-  /** Bit n: the n-th counter was fetched. Null: a build counted the row that kept no bits. */
-  readonly fetched: number | null;
+  /** Bit n: the n-th counter was fetched. */
+  readonly fetched: number;
   /** The columns of `summed`. */
   readonly cells: readonly Cell[];
 }
@@ -35,8 +35,7 @@ const sumsOf = (rows: readonly GrainRow[]): Sums => {
   return sums;
 };
 
-const fetchedOf = (rows: readonly GrainRow[]): number =>
-  rows.reduce((bits, { fetched }) => bits | (fetched ?? allFetched), 0);
+const fetchedOf = (rows: readonly GrainRow[]): number => rows.reduce((bits, { fetched }) => bits | fetched, 0);
 
 const added = (rows: readonly GrainRow[]): Totals => totalsOf(sumsOf(rows), fetchedOf(rows));
 

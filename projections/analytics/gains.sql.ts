@@ -1,7 +1,6 @@
 import { interactionParts } from '#domain/engagement.ts';
 import { counters } from '#schemas/insights.ts';
 import { type DaySpan, longestGapMs } from './calendar.ts';
-import { presentColumn, presentFetched } from './former-figures.sql.ts';
 import { list, quoted } from './sql.ts';
 import { columnOf, tableOf } from './tables.ts';
 
@@ -71,8 +70,8 @@ const looksOf = (wanted: GainDays, since: number, mine: string): string => {
   const first = firstInstant(wanted);
   const cells = `workspace_id, target_id, client_id, account_id, platform, removed_at is not null as removed,
       toUnixTimestamp64Milli(observed_at) as at, toUnixTimestamp64Milli(published_at) as published,
-      ${arrayOf(columns.map(presentColumn))} as held, arrayMap(one -> if(one is null, null, at), held) as held_at,
-      ${presentFetched} as asked`;
+      ${arrayOf(columns)} as held, arrayMap(one -> if(one is null, null, at), held) as held_at,
+      fetched as asked`;
   const mineOf = (bounds: string): string => `workspace_id in (${workspacesOf(wanted)}) and ${bounds} ${mine}
       and (workspace_id, target_id) in (select workspace_id, target_id from ${table} where ${looks(wanted)} ${mine})`;
   const before = `${daysAround(Math.min(first, since - dayMs), first)} and observed_at < ${instant(first)}`;

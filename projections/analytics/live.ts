@@ -1,5 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -35,15 +35,6 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         day date not null,
         primary key (version, workspace_id, day)
       );
-      -- The queue of older builds, which do not separate post days from account days and run beside this one during a
-      -- deploy. A trigger also marks each day here that they mark or count, since they count by a former rule.
-      create table if not exists ops.analytics_dirty (
-        version int4 not null,
-        workspace_id uuid not null,
-        day date not null,
-        mark int8 not null,
-        primary key (version, workspace_id, day)
-      );
       -- Days whose grains do not hold all observations yet. A mark that is set again during the count stays.
       create table if not exists ops.analytics_marked (
         version int4 not null,
@@ -75,38 +66,14 @@ export const migrateAnalytics = (pool: Pool): Promise<void> =>
         held jsonb[] not null,
         primary key (version, post)
       );
-      -- The rule by which the days of a version were counted, and how far the days of a former rule are marked.
+      -- The rule by which the days of a version were counted, and how far the days of an earlier rule are marked.
       create table if not exists ops.analytics_rules (
         version int4 primary key,
         rule int4 not null,
         workspace_id uuid not null default '00000000-0000-0000-0000-000000000000',
         day date not null default '-infinity'
       )`);
-    await followFormer(tx);
   });
-
-/** Runs once: creating a trigger takes a lock that waits for every transaction that marks. */
-const followFormer = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query(`select from pg_trigger where tgname = 'analytics_follow'`);
-  if (rows.length > 0) return;
-  await tx.query(`
-    create or replace function ops.analytics_follow() returns trigger language plpgsql as $$
-    declare
-      one ops.analytics_dirty := case when tg_op = 'DELETE' then old else new end;
-    begin
-      -- A version below the live one is being deleted.
-      if one.version >= (select live from ops.analytics_versions) then
-        insert into ops.analytics_marked (version, workspace_id, kind, day, since, mark)
-        select one.version, one.workspace_id, kind, one.day, drawn, drawn
-        from (select kind, nextval('ops.analytics_marks') as drawn from unnest(array['account', 'post']) as kind) as kinds
-        on conflict (version, workspace_id, kind, day) do update set mark = excluded.mark;
-      end if;
-      return null;
-    end $$;
-    create trigger analytics_follow after insert or update or delete on ops.analytics_dirty
-      for each row execute function ops.analytics_follow();
-    update ops.analytics_dirty set mark = mark`);
-};
 
 /** The consumer group of a version: positions belong to the tables they were read into. */
 export const groupOf = (version: number): string => `analytics-v${version}`;

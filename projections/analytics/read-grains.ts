@@ -1,7 +1,7 @@
 import type { Platform } from '#schemas/common.ts';
 import { type GrainRow, rollupOf } from './fold.ts';
 import type { Beside, Compared, Filters, Rollup, Window } from './rollup.ts';
-import { type AnalyticsStore, numberOf, readRows } from './store.ts';
+import { type AnalyticsStore, readRows } from './store.ts';
 import type { TableName } from './tables.ts';
 import { summed } from './totals.ts';
 
@@ -82,7 +82,7 @@ export const readRollup = async (
       platform: platform as Platform,
       observedAt: Number(observedAt),
       isOpen: Number(isOpen) === 1,
-      fetched: numberOf(fetched),
+      fetched: Number(fetched),
       cells,
     }),
   );

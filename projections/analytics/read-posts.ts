@@ -1,5 +1,4 @@
 import { interactionParts, interactionsOf } from '#domain/engagement.ts';
-import { presentFigures } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { counters, type PostFigures } from '#schemas/insights.ts';
 import type { Filters, PostFiguresRow, WentOut } from './rollup.ts';
@@ -42,7 +41,7 @@ const figuresOf = (fetched: number, more: string, cells: readonly Cell[]): PostF
 
 const rowOf = (cells: readonly Cell[]): PostFiguresRow => {
   const [postId, targetId, platform, day, observedAt, removedAt, fetched, more, ...counts] = cells;
-  const figures = presentFigures(platform as Platform, figuresOf(numberOf(fetched) ?? 0, String(more), counts));
+  const figures = figuresOf(numberOf(fetched) ?? 0, String(more), counts);
   return {
     postId: String(postId),
     targetId: String(targetId),

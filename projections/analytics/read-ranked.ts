@@ -1,7 +1,6 @@
 import { interactionParts } from '#domain/engagement.ts';
 import type { Platform } from '#schemas/common.ts';
 import { counters } from '#schemas/insights.ts';
-import { presentColumn } from './former-figures.sql.ts';
 import { instantsOf } from './instants.ts';
 import { paramsOf, whereOf } from './read-grains.ts';
 import type { Filters, Ranked, RankedAfter, RankedPosts, SortMetric, TopPost, Window } from './rollup.ts';
@@ -20,7 +19,7 @@ const isRated = `(${interactions}) is not null and impressions is not null`;
 const ofTarget = (sort: SortMetric): string =>
   sort === 'engagementRate'
     ? `tuple(if(${isRated}, ${interactions}, null), if(${isRated}, impressions, null))`
-    : `tuple(${presentColumn(columnOf(sort))})`;
+    : `tuple(${columnOf(sort)})`;
 
 const ofPost = (sort: SortMetric): string =>
   sort === 'engagementRate' ? 'if(sum(held.2) > 0, sum(held.1) / sum(held.2), null)' : 'sum(held.1)';

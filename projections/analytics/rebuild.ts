@@ -117,7 +117,6 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
     await forgetParked(tx, groupOf(version));
     for (const table of [
       'analytics_days',
-      'analytics_dirty',
       'analytics_marked',
       'analytics_late',
       'analytics_highest',

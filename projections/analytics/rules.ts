@@ -9,19 +9,18 @@ import { retentionMonths } from './tables.ts';
  */
 
 /**
- * Raise it with each change of the result that a recount makes of the same observations. 2: gains are those between
- * local midnights. 3: the follows of x count as follows, and clicks on links as link clicks on instagram alone. 4: the
- * sums keep which counters were fetched.
+ * Raise it with each change of the result that a recount makes of the same observations. 1: gains are those between
+ * local midnights, and the sums keep which counters were fetched.
  */
-export const rule = 4;
+export const rule = 1;
 /** Days of one step. */
 const stepDays = 500;
 
 /**
- * Marks the next days that a former rule counted. Returns how many; 0: there are none, or another process marks them
+ * Marks the next days that an earlier rule counted. Returns how many; 0: there are none, or another process marks them
  * now.
  */
-export const markFormer = (pool: Pool, version: number): Promise<number> =>
+export const markOutdated = (pool: Pool, version: number): Promise<number> =>
   inTransaction(pool, async (tx) => {
     await tx.query('insert into ops.analytics_rules (version, rule) values ($1, 0) on conflict do nothing', [version]);
     const { rows } = await tx.query<{ workspace_id: string; day: string }>(

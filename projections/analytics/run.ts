@@ -9,7 +9,7 @@ import { Inflow } from './inflow.ts';
 import { type IngestOptions, ingest } from './ingest.ts';
 import { liveVersion } from './live.ts';
 import { Recounter } from './recounter.ts';
-import { markFormer } from './rules.ts';
+import { markOutdated } from './rules.ts';
 import { zonesFrom } from './zones.ts';
 
 /** Ingests and recounts for the live version; follows when another version goes live. */
@@ -77,7 +77,7 @@ class RecountLoop {
         let counted = 0;
         try {
           counted = await recounter.round(signal);
-          if (counted === 0) counted = await markFormer(pool, version);
+          if (counted === 0) counted = await markOutdated(pool, version);
           this.#reason = null;
         } catch (error) {
           if (!isInfrastructureFault(error) && !signal.aborted)

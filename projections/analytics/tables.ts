@@ -15,8 +15,7 @@ const rawMonths = retentionMonths + 4;
 /** `watchTimeMinutes` → `watch_time_minutes`. */
 export const columnOf = (counter: string): string => counter.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
-const columns = (type: string, prefix = ''): string =>
-  counters.map((one: CounterName) => `${prefix}${columnOf(one)} ${type}`).join(',\n  ');
+const columns = (type: string): string => counters.map((one: CounterName) => `${columnOf(one)} ${type}`).join(',\n  ');
 
 /** When the position in Postgres moves it is on the disk, and so must be the rows that it stands for. */
 const durable = 'settings fsync_after_insert = 1, fsync_part_directory = 1';
@@ -26,13 +25,10 @@ const grain = (order: string): string =>
 
 /**
  * For the sums of days: a read takes a few hundred neighbouring rows of a workspace with all their columns, so the
- * columns share one file and granules are small. Existing tables keep their settings.
+ * columns share one file and granules are small.
  */
 const sumsGrain = (order: string): string =>
   `${grain(order)}, index_granularity = 512, min_bytes_for_wide_part = 1073741824`;
-
-const openUntil = `open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'UTC')`;
-const fetchedOfSums = 'fetched Nullable(UInt32)';
 
 /** Sums of the gains of many posts on a day. Null: no network reports the figure for any of them. */
 const sums = `
@@ -44,9 +40,9 @@ const sums = `
   -- The newest snapshot in the count; it may be from the night after the day.
   observed_at DateTime64(3, 'UTC'), version UInt64,
   -- Until then an observation of one of its posts may change the day; 0: none will.
-  ${openUntil},
-  -- The bits of all observations in the count. Null: a build counted the row that kept no bits.
-  ${fetchedOfSums}`;
+  open_until DateTime64(3, 'UTC') default toDateTime64(0, 3, 'UTC'),
+  -- The bits of all observations in the count.
+  fetched UInt32`;
 
 export const tableNames = [
   'observations',
@@ -62,18 +58,6 @@ export const tableNames = [
 export type TableName = (typeof tableNames)[number];
 
 export const tableOf = (name: TableName, version: number): string => `${name}_v${version}`;
-
-/**
- * Columns that came after the first tables, for tables that an older build made. An older build that runs beside this
- * one inserts without them, so each has a default.
- */
-const addedColumns = (v: number): readonly string[] => [
-  ...(['account_days', 'client_days', 'workspace_days'] as const).map(
-    (name) =>
-      `alter table ${tableOf(name, v)} add column if not exists ${openUntil}, add column if not exists ${fetchedOfSums}`,
-  ),
-  `alter table ${tableOf('gain_slices', v)} add column if not exists fetched UInt32`,
-];
 
 /** @param v version of the whole set: a rebuild makes the next one beside it */
 export const createStatements = (v: number): readonly string[] => [
@@ -100,16 +84,13 @@ export const createStatements = (v: number): readonly string[] => [
 ) engine = ReplacingMergeTree partition by toYYYYMM(day) order by (workspace_id, day, account_id, observed_at, event_id)
   ttl day + interval ${rawMonths} month ${durable}`,
   // Ordered as posts are listed, so a page of them lies together. Lifetime figures of a post's target at the end of an
-  // observed day, each as it was last fetched. The columns of gains are no longer written; an older build that runs
-  // beside this one inserts into them.
+  // observed day, each as it was last fetched.
   `create table if not exists ${tableOf('post_days', v)} (
   workspace_id UUID, post_id UUID, target_id UUID, day Date,
   client_id UUID, account_id UUID, platform LowCardinality(String),
   published_at DateTime64(3, 'UTC'), removed_at Nullable(DateTime64(3, 'UTC')),
   fetched UInt32,
   ${columns('Nullable(Int64)')},
-  ${columns('Nullable(Int64)', 'gain_')},
-  gain_rated_interactions Nullable(Int64), gain_rated_impressions Nullable(Int64),
   more String codec(ZSTD(3)),
   observed_at DateTime64(3, 'UTC'), version UInt64
 ) ${grain('workspace_id, published_at, post_id, target_id, day')}`,
@@ -145,5 +126,4 @@ export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('workspace_days', v)} (
   workspace_id UUID, day Date, platform LowCardinality(String), ${sums}
 ) ${sumsGrain('workspace_id, day, platform')}`,
-  ...addedColumns(v),
 ];

@@ -18,9 +18,6 @@ export const rateOf = (interactions: number | null, impressions: number | null):
 /** Whether the n-th counter was fetched. */
 export const isFetched = (fetched: number, bit: number): boolean => ((fetched >>> bit) & 1) === 1;
 
-/** Where a row does not say which counters were fetched, each counts as fetched. */
-export const allFetched = 2 ** counters.length - 1;
-
 const places = counters.map((counter) => added.indexOf(counter));
 
 /**

@@ -24,7 +24,7 @@ type EventShape = { readonly type: string; readonly data: unknown };
 
 /**
  * The text that a search scans, kept beside a long column so that the search never reads the long column. It is stored
- * in `searched`, and `searched_revision` holds the revision it was made from. A process of a release without these
+ * in `searched`, and `searched_revision` holds the revision it was made from. A build without these
  * columns raises `revision` alone: where the two differ, read `of` instead.
  */
 export interface Searched {
@@ -39,9 +39,6 @@ export interface Index {
   readonly unique?: boolean;
   readonly on: string;
 }
-
-/** Keeps the place of an index that nothing reads any more: tables that still have it lose it. */
-export const retired = 'retired';
 
 /** One handler per event type of the stream kind; tsc reports a missing one. */
 export type Handlers<Own, Event extends EventShape> = {
@@ -69,7 +66,7 @@ export interface Model<Own extends object = object> {
   /** Further column definitions that derive from other columns, e.g. `generated always as …`. */
   readonly generated: readonly string[];
   readonly searched: Searched | null;
-  readonly indexes: readonly (Index | typeof retired)[];
+  readonly indexes: readonly Index[];
   /** Total: null when the event does not fit (an event of a stream without a creating event). */
   fold(row: Own | null, event: DecodedEvent): Own | null;
 }
@@ -85,7 +82,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly fences?: readonly Event['type'][];
   readonly generated?: readonly string[];
   readonly searched?: Searched & { readonly of: keyof Own & string };
-  readonly indexes?: readonly (Index | typeof retired)[];
+  readonly indexes?: readonly Index[];
   readonly on: Handlers<Own, Event>;
 }): Model<Own> => {
   const {

@@ -3,7 +3,7 @@ import { forgetParked } from '#runtime/consuming/parking.ts';
 import { migrateWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { groupOf, type Projection, projections } from '../index.ts';
-import { type Index, type Model, retired } from './model.ts';
+import type { Index, Model } from './model.ts';
 
 /**
  * Tables and views of the read models. A table carries the generation of its projection in its name. Readers use the
@@ -20,7 +20,7 @@ const createIndex = (model: Model, generation: number, at: number, { unique, on 
   return `create ${kind} if not exists ${indexOf(model, generation, at)} on ${tableOf(model, generation)} ${on}`;
 };
 
-/** Columns of a model with a searched text; null on rows that a release without them wrote. */
+/** Columns of a model with a searched text; null on rows that a build without them wrote. */
 const searchedColumns = [
   ['searched', 'text'],
   ['searched_revision', 'int4'],
@@ -28,7 +28,7 @@ const searchedColumns = [
 const defined = (columns: readonly (readonly [name: string, type: string])[]): readonly string[] =>
   columns.map(([name, type]) => `${name} ${type}`);
 
-/** The columns that rows of a former release may lack: they read as null there. */
+/** The columns that rows of another build may lack: they read as null there. */
 const nullableColumns = (model: Model): readonly (readonly [name: string, type: string])[] => [
   ...Object.entries(model.columns as Record<string, string>).filter(([name]) => model.counted[name] === undefined),
   ...(model.searched === null ? [] : searchedColumns),
@@ -49,9 +49,7 @@ const createTable = (model: Model, generation: number): string => {
     'updated_at timestamptz',
   ];
   const searched = model.searched === null ? [] : defined(searchedColumns);
-  const indexes = model.indexes.flatMap((index, at) =>
-    index === retired ? [] : [createIndex(model, generation, at, index)],
-  );
+  const indexes = model.indexes.map((index, at) => createIndex(model, generation, at, index));
   return [
     `create table if not exists ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
     ...indexes,
@@ -116,19 +114,18 @@ const missing = async (
 
 /**
  * Unique indexes are left out: existing rows may violate them. While an index is made a projector waits and readers do
- * not. A retired one is dropped.
+ * not.
  */
 const missingIndexes = (model: Model, { live, existing }: Live): readonly string[] =>
   model.indexes.flatMap((index, at) => {
     const name = indexOf(model, live, at);
     const exists = existing.includes(name);
-    if (index === retired) return exists ? [`drop index if exists read.${name}`] : [];
     return index.unique === true || exists ? [] : [createIndex(model, live, at, index)];
   });
 
 /**
- * The table of a model that a former release had not, and its view. It starts empty: events of its streams that another
- * release passed over come with a rebuild.
+ * The table of a model that another build has not, and its view. It starts empty: events of its streams that such a
+ * build passed over come with a rebuild.
  */
 const missingTable = (model: Model, { live, existing }: Live): readonly string[] =>
   existing.includes(`${model.name}_v${live}.id`)
@@ -136,7 +133,7 @@ const missingTable = (model: Model, { live, existing }: Live): readonly string[]
     : [`${createTable(model, live)};\ndrop view if exists read.${model.name};\ncreate ${viewOf(model, live)}`];
 
 /**
- * The columns have no default, so no row is rewritten, and a release without them goes on writing the table. The view
+ * The columns have no default, so no row is rewritten, and a build without them goes on writing the table. The view
  * is locked before its table, as readers do: in the other order the two would deadlock.
  */
 const missingColumns = (model: Model, { live, existing }: Live): readonly string[] => {
@@ -164,7 +161,7 @@ const addMissing = async (pool: Pool, of: readonly Projection[], lacking: typeof
 };
 
 /**
- * For tables that a release without these columns or models made; a rebuild by that release may bring such a table live
+ * For tables that a build without these columns or models made; a rebuild by that build may bring such a table live
  * at any time.
  */
 export const addColumns = async (pool: Pool, of: readonly Projection[] = projections): Promise<void> => {

@@ -72,7 +72,7 @@ const insertion = (model: Model, generation: number, columns: readonly Column[])
       select ${names}, ${model.searched.text(model.searched.of)}, revision from (${cast} offset 0) as r`;
 };
 
-/** On a conflict: a row whose text has another revision was written by a release that keeps no text. */
+/** On a conflict: a row whose text has another revision was written by a build that keeps no text. */
 const searchedKept = ({ searched }: Model): string =>
   searched === null
     ? ''

@@ -26,7 +26,7 @@ interface Own {
   readonly health_reason: string | null;
   /** When the network last accepted or refused the account's authorization. */
   readonly checked_at: string;
-  /** When the account was last disconnected, and the revision of that event; null: never, or by a former release. */
+  /** When the account was last disconnected, and the revision of that event; null: never. */
   readonly disconnected_at: string | null;
   readonly disconnected_revision: number | null;
   /** When it was connected again after that; null: it was not. */

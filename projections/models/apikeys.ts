@@ -89,8 +89,7 @@ export interface FoundKey {
 
 /**
  * The keys with these SHA-256 (hex), by hash. The caller judges expiry, revocation and the grace period by its own
- * clock, because it answers an expired key and an unknown one differently. A table of a release that knows no limit has
- * no column for it: that release stops at a limited key, so every key there is unlimited.
+ * clock, because it answers an expired key and an unknown one differently.
  */
 export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<ReadonlyMap<string, FoundKey>> => {
   const { rows } = await pool.query({
@@ -98,7 +97,7 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
     text: `
       select k.asked, k.id, k.member_id, k.scopes, k.mode, k.expires_at, k.revoked_at,
         case when k.hash <> k.asked then k.previous_until end as previous_until,
-        k.workspace_id, to_jsonb(k) -> 'client_ids' as client_ids, w.members -> k.member_id::text ->> 'role' as role,
+        k.workspace_id, k.client_ids, w.members -> k.member_id::text ->> 'role' as role,
         ${isWithdrawnSql({ apikey: 'k.id', workspace: 'k.workspace_id' })} as is_withdrawn
       from (
         select hash as asked, * from read.api_keys where hash = any($1::text[])

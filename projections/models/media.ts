@@ -278,22 +278,6 @@ export const mediaSizes = async (
   return rows.map((row) => ({ ...row, bytes: Number(row.bytes) }));
 };
 
-/** Assets deleted longer than this ago for which the media worker has no job, longest ago first. */
-export const deletedWithoutJob = async (
-  pool: Pool,
-  minutes: number,
-  limit: number,
-): Promise<readonly { readonly assetId: string; readonly workspaceId: string; readonly revision: number }[]> => {
-  const { rows } = await pool.query<{ assetId: string; workspaceId: string; revision: number }>(
-    `select m.id::text as "assetId", m.workspace_id::text as "workspaceId", m.revision from read.media m
-     where m.status = 'deleted' and m.updated_at < now() - $1 * interval '1 minute'
-       and not exists (select from ops.media_jobs j where j.asset_id = m.id)
-     order by m.updated_at, m.id limit $2`,
-    [minutes, limit],
-  );
-  return rows;
-};
-
 /** The revisions of the rows of these files, by id; without those that have no row yet. */
 export const revisionsOfMedia = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ id: string; revision: number }>({

@@ -47,7 +47,7 @@ interface BeforeEvent extends WithBodies {
   readonly body_state: BodyState | null;
 }
 
-/** Of a post of which nothing is asked for beside its body. A former release wrote no other rows. */
+/** Of a post of which nothing is asked for beside its body. */
 const usualState = (approval: PostApproval | null): BodyState => ({
   released: approval === null || approval.status === 'released' || !approval.isWhole,
   asked: null,

@@ -31,7 +31,7 @@ export interface RunRow {
   readonly formats: readonly ReportFormat[];
   readonly startedAt: string;
   readonly asOf: string | null;
-  /** Absent: the run is not completed, or an older build made it or wrote the row. */
+  /** Absent: the run is not completed. */
   readonly completeness?: Completeness;
   readonly exports: readonly ExportFile[];
   readonly completedAt: string | null;
@@ -104,7 +104,7 @@ export const reports = defineModel<Own, ReportEvent>({
         asOf,
         exports,
         completedAt: metadata.occurredAt,
-        ...(completeness === undefined ? {} : { completeness }),
+        completeness,
       })),
     ),
     ReportRunFailed: change((row, { runId, code, message }) =>

@@ -3,7 +3,7 @@ import { type ContentBody, contentFor, firstCommentOf } from '#domain/post/conte
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetCancelReason, TargetEvent, TargetStatus } from '#schemas/target.ts';
-import { change, defineModel, type Row, retired, unchanged } from '../engine/model.ts';
+import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import { countedSql, slotAtSql, waitingSql } from './sql.ts';
 import * as fold from './target-folds.ts';
@@ -108,7 +108,6 @@ export const postTargets = defineModel<Own, TargetEvent>({
     { on: '(post_id, due_at, id)' },
     { on: '(account_id, due_at, id)' },
     { on: '(client_id, due_at, id)' },
-    retired,
     // Holds every column that posts are counted by, so that the count reads no rows.
     {
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
@@ -378,8 +377,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     segments: renderSegments(row.status, row.segments, segments.length),
     failure: row.failure,
     retryAt: retryAtOf(row),
-    // A row that a former release wrote has no such instant.
-    unknownSince: row.status === 'outcome_unknown' ? (row.unknown_since ?? row.updated_at) : null,
+    unknownSince: row.status === 'outcome_unknown' ? row.unknown_since : null,
     firstComment: firstCommentOf(row.platform, overrides),
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,

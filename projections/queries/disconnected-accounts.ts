@@ -6,7 +6,7 @@ import { isOpenTarget } from '../models/sql.ts';
 
 /**
  * The next accounts disconnected since then that have open targets from before they were connected again, if they were.
- * The revision is that of the last disconnect, or of the row where a former release wrote it.
+ * The revision is that of the last disconnect.
  * @param afterId the last one seen
  */
 export const disconnectedWithOpen = async (
@@ -16,9 +16,9 @@ export const disconnectedWithOpen = async (
 ): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
     `select a.id::text as id, a.workspace_id::text as "workspaceId",
-       coalesce(a.disconnected_revision, a.revision)::int as revision
+       a.disconnected_revision as revision
      from read.accounts a
-     where (a.disconnected_at > $1 or (a.status = 'disconnected' and a.checked_at > $1)) and a.id > $2
+     where a.disconnected_at > $1 and a.id > $2
        and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')}
          and (a.reconnected_at is null or t.created_at < a.reconnected_at))
      order by a.id limit 500`,
@@ -69,8 +69,8 @@ export const openTargetsOfAccount = async (
 export interface KeptCredential {
   readonly accountId: string;
   readonly workspaceId: string;
-  /** ISO 8601 instant of the disconnect, or of the consent that no account came of; null where it was not noted. */
-  readonly unusedSince: string | null;
+  /** ISO 8601 instant of the disconnect, or of the consent that no account came of. */
+  readonly unusedSince: string;
 }
 
 /**
@@ -84,7 +84,7 @@ export const unusedCredentials = async (
   tried: readonly string[],
   limit: number,
 ): Promise<readonly KeptCredential[]> => {
-  const { rows } = await pool.query<{ id: string; workspaceId: string; since: Date | null }>(
+  const { rows } = await pool.query<{ id: string; workspaceId: string; since: Date }>(
     `select id, "workspaceId", since from (
        select c.account_id::text as id, c.workspace_id::text as "workspaceId",
          case when a.id is null then c.kept_at else a.disconnected_at end as since,
@@ -92,14 +92,14 @@ export const unusedCredentials = async (
        from ops.network_credentials c left join read.accounts a on a.id = c.account_id
        where c.platform = $1 and c.account_id <> all($2::uuid[])
          and ((a.id is null and c.kept_at < now() - interval '1 hour') or (a.status = 'disconnected'
-           and c.kept_at < greatest(coalesce(a.disconnected_at, now()), now() - interval '1 hour')))
+           and c.kept_at < greatest(a.disconnected_at, now() - interval '1 hour')))
      ) kept order by place, id limit $3`,
     [platform, tried, limit],
   );
   return rows.map(({ id, workspaceId, since }) => ({
     accountId: id,
     workspaceId,
-    unusedSince: since?.toISOString() ?? null,
+    unusedSince: since.toISOString(),
   }));
 };
 
@@ -192,25 +192,25 @@ export const liveAccounts = async (
   return rows;
 };
 
-/** A place of which posts were heard. */
-interface HeardPlace {
+/** A place of which posts were pushed. */
+interface PushedPlace {
   readonly place: string;
   /** No live account of the network is this place any more. */
   readonly isLeft: boolean;
 }
 
 /** Steps from place to place, over the posts of each. @param after the place that came last; null: from the beginning */
-export const heardPlaces = async (
+export const pushedPlaces = async (
   pool: Pool,
   platform: Platform,
   after: string | null,
   limit: number,
-): Promise<readonly HeardPlace[]> => {
-  const { rows } = await pool.query<HeardPlace>(
+): Promise<readonly PushedPlace[]> => {
+  const { rows } = await pool.query<PushedPlace>(
     `with recursive places as (
-       (select place from ops.heard_posts where $2::bigint is null or place > $2 order by place limit 1)
+       (select place from ops.pushed_posts where $2::bigint is null or place > $2 order by place limit 1)
        union all
-       select (select h.place from ops.heard_posts h where h.place > p.place order by h.place limit 1)
+       select (select h.place from ops.pushed_posts h where h.place > p.place order by h.place limit 1)
        from places p where p.place is not null
      )
      select p.place::text as place, not exists (select from read.accounts a

@@ -9,7 +9,7 @@ import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import { dispatcher } from '../engine/positions.ts';
 import { disorderMs } from './marks.ts';
-import { cancelBeyond, cancelReplay, limitOf, revive } from './unsent.ts';
+import { cancelBeyond, cancelReplay, revive } from './unsent.ts';
 
 /**
  * Applies the events of an endpoint's own stream: the interval of its subscription, cancellations, catch-ups.
@@ -31,10 +31,10 @@ interface Known {
   readonly disabled: Disabled | null;
 }
 
-/** The event that turned an endpoint off by itself; `at` null: a process of the former release has applied it. */
+/** The event that turned an endpoint off by itself. */
 interface Disabled {
   readonly position: bigint;
-  readonly at: string | null;
+  readonly at: string;
 }
 
 /** Finds a position before every event recorded at or after an instant (milliseconds); null: the start. */
@@ -109,8 +109,9 @@ class Change {
       [ids],
     );
     for (const { id, workspace_id, revision, state, disabled_position, disabled_at } of rows) {
-      const at = disabled_at?.toISOString() ?? null;
-      const disabled = disabled_position === null ? null : { position: BigInt(disabled_position), at };
+      const at = disabled_at?.toISOString();
+      const disabled =
+        disabled_position === null || at === undefined ? null : { position: BigInt(disabled_position), at };
       this.#known.set(id, { state, revision, disabled });
       this.#workspaces.set(id, workspace_id);
     }
@@ -173,7 +174,7 @@ class Change {
         await this.#delete(id);
         return null;
       case 'WebhookTestRequested':
-        this.tests.push({ event, eventType: fact.data.eventType, clientIds: limitOf(after) });
+        this.tests.push({ event, eventType: fact.data.eventType, clientIds: after.clientIds });
         return before.disabled;
       case 'WebhookResendRequested':
         await this.#resend(id, fact.data.deliveryId, fact.data.eventTime);
@@ -201,10 +202,9 @@ class Change {
 
   async #since({ position, at }: Disabled, event: DecodedEvent): Promise<Start> {
     const earliest = Date.parse(event.metadata.occurredAt) - catchUpMs;
-    const occurredAt = at ?? new Date(earliest).toISOString();
     const before = await this.#positionBefore(earliest);
-    if (before === null || position > before) return { position, isEvent: true, occurredAt };
-    return { position: before + 1n, isEvent: false, occurredAt };
+    if (before === null || position > before) return { position, isEvent: true, occurredAt: at };
+    return { position: before + 1n, isEvent: false, occurredAt: at };
   }
 
   /** Subscribes from `from` on; a catch-up reads the store between there and the head once more. */
@@ -214,7 +214,7 @@ class Change {
        values ($1, $2, null, $3, $4, $5, $6)
        on conflict (endpoint_id, from_position) do update
          set to_position = null, events = excluded.events, client_ids = excluded.client_ids, version = excluded.version`,
-      [id, from.position, event.metadata.workspaceId, state.events, limitOf(state), this.#version],
+      [id, from.position, event.metadata.workspaceId, state.events, state.clientIds, this.#version],
     );
     const oldest = new Date(Date.parse(event.metadata.occurredAt) - catchUpMs - disorderMs);
     await revive(this.#tx, id, from, oldest, state);
@@ -222,8 +222,7 @@ class Change {
   }
 
   /**
-   * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. The cursor before
-   * the start serves processes of the release without inclusive reads. A catch-up that begins at this very event
+   * NOTE: the catch-up is named after the event, so that a repeat of the event makes no second one. A catch-up that begins at this very event
    * records the epoch of the lane's owner: while the lane keeps that owner nothing is missed, and nothing is read. Only
    * the transaction that moves the lane records it, since it has written the lane's row. A parked event is applied
    * after its lane has passed on without its interval.
@@ -231,7 +230,7 @@ class Change {
   async #catchUp(id: string, { position, isEvent }: Start, event: DecodedEvent): Promise<void> {
     await this.#tx.query(
       `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, cursor, from_inclusive, known_epoch)
-       select $1, 'catch_up', $2, $3, $4::int8 - 1, case when $5 then $4::int8 end,
+       select $1, 'catch_up', $2, $3, case when not $5 then $4::int8 - 1 end, case when $5 then $4::int8 end,
          (select p.epoch from ops.consumer_positions p
           where p.consumer_group = $6 and p.lane = $7 and p.xmin = pg_current_xact_id()::xid)
        on conflict do nothing`,

@@ -38,12 +38,3 @@ export interface Handover {
   /** Endpoints changed, or rows were queued without a slot: the sender queries the tables soon. */
   wake(): void;
 }
-
-/** For a dispatcher without a sender in its thread: every row is queued for any sender. */
-export const noSender: Handover = {
-  leaseMs: 0,
-  reserve: () => 0,
-  giveBack: () => undefined,
-  send: () => undefined,
-  wake: () => undefined,
-};

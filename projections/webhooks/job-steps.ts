@@ -143,7 +143,7 @@ export class JobSteps {
       subjects: this.#deps.subjects,
       partitions: this.#deps.log.partitions,
       subscribers: (_event, type) =>
-        matches(filter, type) ? [{ endpointId: job.endpoint_id, clientIds: state.clientIds ?? null }] : [],
+        matches(filter, type) ? [{ endpointId: job.endpoint_id, clientIds: state.clientIds }] : [],
       replayId: job.id,
     });
     const minted = planned.length === 0 ? 0 : (await mint(pool, tx, planned, 0)).size;

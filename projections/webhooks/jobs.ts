@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { PoolClient } from 'pg';
-import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
@@ -139,17 +138,14 @@ export class Jobs {
     const { pool } = this.#deps;
     const why = error instanceof Error ? error.message : String(error);
     const isBroken = !isInfrastructureFault(error);
-    // A process of the former release wrote this row.
-    const countsBack = error instanceof EventStoreError && error.code === 'invalid_position' && isCountedBack(job);
     await pool
       .query(
         `update ops.webhook_jobs set
            not_before = clock_timestamp() + $2::float8 * interval '1 millisecond', updated_at = clock_timestamp(),
            status = case when $3::bool and kind = 'replay' then 'failed' else status end,
-           failure = case when $3 then $4::text else failure end,
-           from_inclusive = case when $5::bool then cursor + 1 else from_inclusive end
+           failure = case when $3 then $4::text else failure end
          where id = $1 and status = 'running'`,
-        [job.id, countsBack ? 0 : isBroken ? brokenPassMs : passMs, isBroken && !countsBack, why, countsBack],
+        [job.id, isBroken ? brokenPassMs : passMs, isBroken, why],
       )
       .catch(() => undefined);
   }
@@ -171,13 +167,6 @@ export const nextJob = async (tx: Pick<PoolClient, 'query'>, workspaceId: string
   );
   return rows[0] ?? null;
 };
-
-/**
- * A catch-up that has not begun and has only a cursor: the former release stored the position before the intended
- * event.
- */
-const isCountedBack = ({ kind, cursor, from_inclusive, settles_in }: Job): boolean =>
-  kind === 'catch_up' && cursor !== null && from_inclusive === null && settles_in === null;
 
 /** tsc does not see that the transaction assigned them. */
 const asStep = (step: Step | null): Step | null => step;

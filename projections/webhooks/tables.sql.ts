@@ -1,4 +1,4 @@
-/** The tables of the first release; what came later is added by tables.ts. */
+/** Without the turns of workspaces, which turns.ts has. */
 export const tablesSql = `
 create schema if not exists ops;
 -- One row. Every change of an endpoint takes its lock, so versions become visible in their order.
@@ -17,9 +17,13 @@ create table if not exists ops.webhook_endpoints (
   -- Commit position of the event that disabled it; null while it is active.
   disabled_position int8,
   -- Value of ops.webhook_version at its last change.
-  version int8 not null
+  version int8 not null,
+  -- When the event at the disabled position occurred.
+  disabled_at timestamptz
 );
 create index if not exists webhook_endpoints_version on ops.webhook_endpoints (version);
+-- A replay queries this before each page: which endpoints share its host.
+create index if not exists webhook_endpoints_active on ops.webhook_endpoints (workspace_id) where active;
 
 -- The events that an endpoint subscribes to: those at commit positions [from, to) whose type its filter includes.
 create table if not exists ops.webhook_intervals (
@@ -30,6 +34,8 @@ create table if not exists ops.webhook_intervals (
   workspace_id uuid not null,
   events text[] not null,
   version int8 not null,
+  -- The clients to whose events it is limited; null: all.
+  client_ids uuid[],
   primary key (endpoint_id, from_position)
 );
 create index if not exists webhook_intervals_version on ops.webhook_intervals (version);
@@ -67,6 +73,8 @@ create table if not exists ops.webhook_deliveries (
   delivered_at timestamptz,
   -- [{number, at, trigger, status, error, durationMs, responseBody}], oldest first
   attempts jsonb not null default '[]',
+  -- Of the event; null: none.
+  client_id uuid,
   -- Also finds a delivery by its id alone, in each of the few partitions: one index instead of two.
   primary key (id, event_time)
 ) partition by range (event_time);
@@ -146,9 +154,29 @@ create table if not exists ops.webhook_jobs (
   failure text,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now(),
-  completed_at timestamptz
+  completed_at timestamptz,
+  -- For the catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the
+  -- interval was committed. Null where the log has several lanes, or where the past is read too.
+  known_epoch int8
 );
 create index if not exists webhook_jobs_running on ops.webhook_jobs (not_before) where status = 'running';
+create index if not exists webhook_jobs_replays on ops.webhook_jobs (workspace_id) where kind = 'replay' and status = 'running';
+
+-- Secrets of endpoints as of their newest rotations, which senders read before the dispatcher has folded them.
+create table if not exists ops.webhook_rotations (
+  endpoint_id uuid primary key,
+  -- Of the endpoint's stream, at the rotation.
+  revision int4 not null,
+  secrets jsonb not null
+);
+
+-- Endpoints about to be registered: they count before the read model shows them.
+create table if not exists ops.webhook_places (
+  webhook_id uuid primary key,
+  workspace_id uuid not null,
+  taken_at timestamptz not null default now()
+);
+create index if not exists webhook_places_workspace on ops.webhook_places (workspace_id);
 
 -- Maps times to positions in the store: commit position and time of an event now and then.
 create table if not exists ops.webhook_marks (position int8 primary key, at timestamptz not null);

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { tablesSql } from './tables.sql.ts';
-import { migrateTurns } from './turns.ts';
+import { turnsSql } from './turns.ts';
 
 /**
  * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, and the log
@@ -15,82 +15,12 @@ export const migrate = async (pool: Pool): Promise<void> => {
     // One transaction makes them all: where the last table exists, all do. NOTE: `create index if not exists` locks its
     // table before it checks, so a start would wait for running writers and could deadlock with them.
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
-    if (made.rowCount === 0) await tx.query(tablesSql);
-    else await beginInclusively(tx);
-    await migrateTurns(tx);
-    await migrateLater(tx);
+    if (made.rowCount === 0)
+      await tx.query(`${tablesSql};
+${turnsSql}`);
   });
   const now = Date.now();
   await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
-};
-
-/**
- * Tables of the release that began catch-ups at `from - 1`, which EventStoreDB refuses: it accepts only positions of
- * events. Where a mark stands at the cursor, the cursor is such a position and was intended.
- */
-const beginInclusively = async (tx: PoolClient): Promise<void> => {
-  const { rowCount } = await tx.query(
-    `select 1 from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'from_inclusive'`,
-  );
-  if (rowCount !== 0) return;
-  await tx.query(`
-    alter table ops.webhook_jobs add column from_inclusive int8;
-    update ops.webhook_jobs j set from_inclusive = cursor + 1
-    where kind = 'catch_up' and status = 'running' and settle_at is null and cursor >= 0
-      and not exists (select from ops.webhook_marks m where m.position = j.cursor)`);
-};
-
-/** Additions of later releases, each where it is missing: see NOTE above. */
-const migrateLater = async (tx: PoolClient): Promise<void> => {
-  const { rows } = await tx.query<
-    Record<'disabled' | 'epochs' | 'limits' | 'places' | 'rotations' | 'shares', boolean>
-  >(
-    `select to_regclass('ops.webhook_places') is not null as places,
-       to_regclass('ops.webhook_rotations') is not null as rotations,
-       to_regclass('ops.webhook_jobs_replays') is not null as shares,
-       exists (select from pg_attribute where attrelid = 'ops.webhook_intervals'::regclass and attname = 'client_ids') as limits,
-       exists (select from pg_attribute where attrelid = 'ops.webhook_jobs'::regclass and attname = 'known_epoch') as epochs,
-       exists (select from pg_attribute where attrelid = 'ops.webhook_endpoints'::regclass and attname = 'disabled_at') as disabled`,
-  );
-  // When the event at the disabled position occurred. A process of the former release leaves what stood there: an
-  // instant before that event, or null.
-  if (rows[0]?.disabled !== true)
-    await tx.query('alter table ops.webhook_endpoints add column disabled_at timestamptz');
-  // For the catch-up of an interval that begins at its own event: the epoch of the dispatcher's only lane when the
-  // interval was committed. Null where the log has several lanes, or where the past is read too.
-  if (rows[0]?.epochs !== true) await tx.query('alter table ops.webhook_jobs add column known_epoch int8');
-  // A replay queries this before each page: which endpoints share its host.
-  if (rows[0]?.shares !== true) {
-    await tx.query(`
-      create index webhook_jobs_replays on ops.webhook_jobs (workspace_id) where kind = 'replay' and status = 'running';
-      create index webhook_endpoints_active on ops.webhook_endpoints (workspace_id) where active`);
-  }
-  // The clients to whose events an interval is limited, null: all; and the client of a delivered event, null: none.
-  if (rows[0]?.limits !== true) {
-    await tx.query(`
-      alter table ops.webhook_intervals add column client_ids uuid[];
-      alter table ops.webhook_deliveries add column client_id uuid`);
-  }
-  // Secrets of endpoints as of their newest rotations, which senders read before the dispatcher has folded them.
-  if (rows[0]?.rotations !== true) {
-    await tx.query(`
-      create table ops.webhook_rotations (
-        endpoint_id uuid primary key,
-        -- Of the endpoint's stream, at the rotation.
-        revision int4 not null,
-        secrets jsonb not null
-      )`);
-  }
-  // Endpoints about to be registered: they count before the read model shows them.
-  if (rows[0]?.places !== true) {
-    await tx.query(`
-      create table ops.webhook_places (
-        webhook_id uuid primary key,
-        workspace_id uuid not null,
-        taken_at timestamptz not null default now()
-      );
-      create index webhook_places_workspace on ops.webhook_places (workspace_id)`);
-  }
 };
 
 /** Tables partitioned by event time, one week each. */

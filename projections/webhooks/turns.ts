@@ -1,11 +1,11 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool } from 'pg';
 
 /**
  * Picks the workspace whose webhook job runs next: the one that has waited longest. Each workspace with jobs has one
  * row, whatever their number, so the pick costs the same with 100,000 jobs of one tenant. A turn is one step of one
  * job; then the workspace goes behind the others.
  *
- * A trigger keeps the rows, so that jobs written by a former release get their turn too. A turn is a lease with a
+ * A trigger keeps the rows, so that every writer of a job gives its workspace a turn. A turn is a lease with a
  * deadline and not a lock: the dispatcher, which writes jobs, would wait for the process that runs one.
  */
 export const turnsSql = `
@@ -29,15 +29,7 @@ end $$;
 create trigger webhook_job_made after insert on ops.webhook_jobs
   for each row when (new.status = 'running') execute function ops.webhook_turn();
 create trigger webhook_job_earlier after update of not_before on ops.webhook_jobs
-  for each row when (new.status = 'running' and new.not_before < old.not_before) execute function ops.webhook_turn();
-
-insert into ops.webhook_turns (workspace_id, next_at)
-select workspace_id, min(not_before) from ops.webhook_jobs where status = 'running' group by workspace_id`;
-
-export const migrateTurns = async (tx: PoolClient): Promise<void> => {
-  const { rowCount } = await tx.query("select 1 where to_regclass('ops.webhook_turns') is not null");
-  if (rowCount === 0) await tx.query(turnsSql);
-};
+  for each row when (new.status = 'running' and new.not_before < old.not_before) execute function ops.webhook_turn()`;
 
 export interface WorkspaceTurn {
   readonly workspaceId: string;

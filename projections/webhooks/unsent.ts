@@ -9,9 +9,6 @@ import { disorderMs } from './marks.ts';
  * it whole. What lanes minted beyond an event was made after it, and is found by the time of its making.
  */
 
-/** An endpoint that was folded by a release without limits has none. */
-export const limitOf = ({ clientIds }: LiveWebhook): readonly string[] | null => clientIds ?? null;
-
 /** Every type that a filter includes. */
 const typesOf = (filter: readonly string[]): readonly string[] =>
   Object.keys(publicEvents).filter((type) => matches(filter, type));
@@ -44,7 +41,7 @@ export const cancelBeyond = async (
   state: LiveWebhook | null,
 ): Promise<void> => {
   const included = state === null ? [] : typesOf(state.events);
-  const limit = state === null ? null : limitOf(state);
+  const limit = state === null ? null : state.clientIds;
   await tx.query(cancelSql, [id, position, included, limit, madeSince(occurredAt)]);
 };
 
@@ -77,7 +74,7 @@ export const revive = async (
 ): Promise<void> => {
   await tx.query(reviveSql, [
     ...[id, position, typesOf(state.events), eventTime],
-    ...[limitOf(state), madeSince(occurredAt)],
+    ...[state.clientIds, madeSince(occurredAt)],
   ]);
 };
 

@@ -158,10 +158,7 @@ const run = {
     Nullable(Instant),
     'When the freshest snapshot in the run was made; later corrections do not change the run. Null: there was none, or the run is not completed.',
   ),
-  completeness: said(
-    Nullable(Completeness),
-    'Whether its figures are final. Null: the run is not completed, or was made before this was recorded.',
-  ),
+  completeness: said(Nullable(Completeness), 'Whether its figures are final. Null: the run is not completed.'),
   format: said(ReportFormat, 'Format of the export that is returned by default.'),
   bytes: Nullable(Bytes('Length of the export in `format`, in bytes. Null: it has none.')),
   sha256: Nullable(Sha256('SHA-256 of the export in `format`, in lower-case hex. Null: it has none.')),

@@ -61,8 +61,7 @@ export type ReportRun = ReportEventData<'ReportRunRequested'> & {
         readonly asOf: string | null;
         readonly exports: readonly ReportExport[];
         readonly completedAt: string;
-        /** Absent: the build that made the run did not record it. */
-        readonly completeness?: Completeness;
+        readonly completeness: Completeness;
       }
     | { readonly status: 'failed'; readonly code: string; readonly message: string }
   );
@@ -180,8 +179,7 @@ const evolve: Decider<ReportState, ReportCommand, ReportEvent>['evolve'] = (stat
       const { runId, asOf, exports, completeness } = event.data;
       return ended(state, runId, (run) => {
         const completedAt = fact.occurredAt;
-        const known = completeness === undefined ? {} : { completeness };
-        return { ...run, status: 'completed', asOf, exports, completedAt, ...known };
+        return { ...run, status: 'completed', asOf, exports, completedAt, completeness };
       });
     }
     case 'ReportRunFailed': {

@@ -10,15 +10,15 @@ import { settle } from './waiting.ts';
 /** Locks in the order of the ids, so that two transactions never deadlock. */
 export const lockAccounts = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
   await tx.query(
-    'select 1 from ops.metrics_accounts where account_id = any($1::uuid[]) order by account_id for update',
+    'select 1 from ops.insights_accounts where account_id = any($1::uuid[]) order by account_id for update',
     [accountIds],
   );
 };
 
 export const recount = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
   await tx.query(
-    `update ops.metrics_accounts a
-     set next_at = (select min(j.due_at) from ops.metrics_jobs j where j.account_id = a.account_id)
+    `update ops.insights_accounts a
+     set next_at = (select min(j.due_at) from ops.insights_jobs j where j.account_id = a.account_id)
      where a.account_id = any($1::uuid[])`,
     [accountIds],
   );
@@ -29,7 +29,7 @@ export const recount = async (tx: PoolClient, accountIds: readonly string[]): Pr
  */
 export const ensureAccounts = (tx: PoolClient, of: ReadonlyMap<string, string>) =>
   tx.query(
-    `insert into ops.metrics_accounts (account_id, workspace_id)
+    `insert into ops.insights_accounts (account_id, workspace_id)
      select account, workspace from unnest($1::uuid[], $2::uuid[]) as o (account, workspace) order by account
      on conflict (account_id) do nothing`,
     [[...of.keys()], [...of.values()]],
@@ -42,7 +42,7 @@ export const onAccountEvent = async (tx: PoolClient, event: DecodedEvent): Promi
   await ensureAccounts(tx, new Map([[accountId, workspaceId]]));
   const update = async (set: string, values: readonly unknown[]): Promise<boolean> => {
     const { rowCount } = await tx.query(
-      `update ops.metrics_accounts set revision = $2, ${set} where account_id = $1 and revision < $2`,
+      `update ops.insights_accounts set revision = $2, ${set} where account_id = $1 and revision < $2`,
       [accountId, event.revision, ...values],
     );
     return rowCount === 1;
@@ -87,8 +87,8 @@ export const zoneOf = async (
   const { rows } = await tx.query<Zoned>(
     `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
        coalesce(c.closed, false) as closed, now() as now
-     from ops.metrics_accounts a
-     left join ops.metrics_zones c on c.id = a.client_id left join ops.metrics_zones w on w.id = a.workspace_id
+     from ops.insights_accounts a
+     left join ops.insights_zones c on c.id = a.client_id left join ops.insights_zones w on w.id = a.workspace_id
      where a.account_id = $1`,
     [accountId],
   );
@@ -106,7 +106,7 @@ const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: strin
   const { timezone, closed, now } = await zoneOf(tx, accountId);
   if (closed) return;
   await tx.query(
-    `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at) values ($1, 'account', $2, $1, $3)
+    `insert into ops.insights_jobs (id, kind, workspace_id, account_id, due_at) values ($1, 'account', $2, $1, $3)
      on conflict (id) do nothing`,
     [accountId, workspaceId, new Date(nextNight(now, timezone, accountId))],
   );
@@ -116,13 +116,13 @@ const makeNightly = async (tx: PoolClient, accountId: string, workspaceId: strin
 /** Refreshes no longer wait for the account. */
 const leave = async (tx: PoolClient, accountId: string): Promise<void> => {
   await lockAccounts(tx, [accountId]);
-  await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
+  await tx.query('update ops.insights_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
   await settle(tx, [accountId], true);
 };
 
 /** The worker no longer polls these accounts, whose rows the caller has locked. */
 export const forget = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
-  await tx.query('delete from ops.metrics_jobs where account_id = any($1::uuid[])', [accountIds]);
+  await tx.query('delete from ops.insights_jobs where account_id = any($1::uuid[])', [accountIds]);
   await recount(tx, accountIds);
   await settle(tx, accountIds, true);
 };

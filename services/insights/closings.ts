@@ -17,12 +17,12 @@ export interface Closing {
 }
 
 const closeSql = `
-insert into ops.metrics_zones (id, revision, closed) values ($1, -1, true)
+insert into ops.insights_zones (id, revision, closed) values ($1, -1, true)
 on conflict (id) do update set closed = true`;
 /** The walk begins again. */
 const noteSql = `
-insert into ops.metrics_closings (client_id, workspace_id, erased) values ($1, $2, $3)
-on conflict (client_id) do update set erased = metrics_closings.erased or excluded.erased, after = null`;
+insert into ops.insights_closings (client_id, workspace_id, erased) values ($1, $2, $3)
+on conflict (client_id) do update set erased = insights_closings.erased or excluded.erased, after = null`;
 
 /**
  * NOTE: Call it before the transaction locks accounts: a page locks its row here, and then accounts.
@@ -45,7 +45,7 @@ interface NotedClosing {
 }
 
 const accountsSql = `
-select account_id as id from ops.metrics_accounts
+select account_id as id from ops.insights_accounts
 where client_id = $1 and account_id > $2 order by account_id limit $3 for update`;
 const deleteSql = (table: string): string => `
 delete from ${table} where id = any(array(select id from ${table} where account_id = any($1::uuid[]) limit $2))`;
@@ -53,15 +53,15 @@ delete from ${table} where id = any(array(select id from ${table} where account_
 const page = async (tx: PoolClient, { client_id: clientId, erased, after }: NotedClosing): Promise<void> => {
   const found = await tx.query<{ id: string }>(accountsSql, [clientId, after ?? beforeAll, accountsAtOnce]);
   const ids = found.rows.map(({ id }) => id);
-  const jobs = await tx.query(deleteSql('ops.metrics_jobs'), [ids, rowsAtOnce]);
-  const parked = erased ? await tx.query(deleteSql('ops.metrics_parked'), [ids, rowsAtOnce]) : null;
+  const jobs = await tx.query(deleteSql('ops.insights_jobs'), [ids, rowsAtOnce]);
+  const parked = erased ? await tx.query(deleteSql('ops.insights_parked'), [ids, rowsAtOnce]) : null;
   await recount(tx, ids);
   await settle(tx, ids, true);
   // The same accounts have more.
   if (jobs.rowCount === rowsAtOnce || parked?.rowCount === rowsAtOnce) return;
-  if (ids.length < accountsAtOnce) await tx.query('delete from ops.metrics_closings where client_id = $1', [clientId]);
-  else await tx.query('update ops.metrics_closings set after = $2 where client_id = $1', [clientId, ids.at(-1)]);
+  if (ids.length < accountsAtOnce) await tx.query('delete from ops.insights_closings where client_id = $1', [clientId]);
+  else await tx.query('update ops.insights_closings set after = $2 where client_id = $1', [clientId, ids.at(-1)]);
 };
 
 /** @returns whether there may be another page */
-export const closePage = (pool: Pool): Promise<boolean> => workOnPage(pool, 'ops.metrics_closings', page);
+export const closePage = (pool: Pool): Promise<boolean> => workOnPage(pool, 'ops.insights_closings', page);

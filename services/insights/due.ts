@@ -22,7 +22,7 @@ export interface DueAccount {
  */
 const ready = 'greatest(next_at, not_before)';
 const known = 'connected and next_at is not null';
-const name = 'ops.metrics_accounts';
+const name = 'ops.insights_accounts';
 const free = `${ready} <= now() and ${notLeased('account_id', '$1')}`;
 
 export const firstSql = `

@@ -111,7 +111,7 @@ const lockAll = async (
   const gone = events.flatMap((one) => (one.type === 'TargetRemovedOnPlatform' ? [idOf(one.stream)] : []));
   if (gone.length > 0) {
     const { rows } = await tx.query<{ id: string }>(
-      'select account_id as id from ops.metrics_jobs where id = any($1::uuid[])',
+      'select account_id as id from ops.insights_jobs where id = any($1::uuid[])',
       [gone],
     );
     named.push(...rows.map(({ id }) => id));
@@ -122,9 +122,9 @@ const lockAll = async (
 
 const setZone = (tx: PoolClient, id: string, timezone: string | null, revision: number) =>
   tx.query(
-    `insert into ops.metrics_zones (id, timezone, revision) values ($1, $2, $3)
+    `insert into ops.insights_zones (id, timezone, revision) values ($1, $2, $3)
      on conflict (id) do update set timezone = excluded.timezone, revision = excluded.revision
-     where metrics_zones.revision < excluded.revision`,
+     where insights_zones.revision < excluded.revision`,
     [id, timezone, revision],
   );
 
@@ -145,7 +145,7 @@ const onClientEvent = async (tx: PoolClient, event: DecodedEvent): Promise<void>
 /** The worker that detected the removal may have crashed before it completed the pending refresh. */
 const onRemoved = async (tx: PoolClient, event: DecodedEvent): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
-    'delete from ops.metrics_jobs where id = $1 returning account_id as id',
+    'delete from ops.insights_jobs where id = $1 returning account_id as id',
     [idOf(event.stream)],
   );
   const accountIds = rows.map(({ id }) => id);
@@ -169,7 +169,7 @@ const onPublished = async (
   const dueAt = nextObservation({ publishedAt, use: null, accountId, timezone }, now, cadence);
   if (dueAt === null) return;
   await tx.query(
-    `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, post_id, external_id, published_at)
+    `insert into ops.insights_jobs (id, kind, workspace_id, account_id, due_at, post_id, external_id, published_at)
      values ($1, 'post', $2, $3, $4, $5, $6, $7) on conflict (id) do nothing`,
     [
       idOf(event.stream),

@@ -85,27 +85,27 @@ const cycleSql = `
 select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
   coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
   date_trunc('milliseconds', now()) as now
-from ops.metrics_accounts a
-left join ops.metrics_zones c on c.id = a.client_id
-left join ops.metrics_zones w on w.id = a.workspace_id
+from ops.insights_accounts a
+left join ops.insights_zones c on c.id = a.client_id
+left join ops.insights_zones w on w.id = a.workspace_id
 where a.account_id = $1 and a.connected and (a.not_before is null or a.not_before <= now())`;
 
 const jobsSql = `
 select id, kind, due_at as "dueAt", post_id as "postId", external_id as "externalId", published_at as "publishedAt",
   use, has_video as "hasVideo", failures, gone_at as "goneAt", seen_revision as "seenRevision"
-from ops.metrics_jobs where account_id = $1 and due_at <= now() order by kind, due_at limit $2`;
+from ops.insights_jobs where account_id = $1 and due_at <= now() order by kind, due_at limit $2`;
 
 const triedSql = `
-update ops.metrics_jobs j
+update ops.insights_jobs j
 set due_at = t.due_at, failures = t.failures, gone_at = t.gone_at, wanted = false,
   seen_revision = coalesce(t.seen_revision, j.seen_revision),
-  told_at = case when t.answered then now() else j.told_at end
+  answered_at = case when t.answered then now() else j.answered_at end
 from unnest($1::uuid[], $2::timestamptz[], $3::timestamptz[], $4::bool[], $5::int[], $6::timestamptz[], $7::int[])
   as t (id, was_due, due_at, answered, failures, gone_at, seen_revision)
 where j.id = t.id and j.due_at = t.was_due and t.due_at is not null`;
 
 const doneSql = `
-delete from ops.metrics_jobs j using unnest($1::uuid[], $2::timestamptz[]) as t (id, was_due)
+delete from ops.insights_jobs j using unnest($1::uuid[], $2::timestamptz[]) as t (id, was_due)
 where j.id = t.id and j.due_at = t.was_due`;
 
 export class Jobs {
@@ -126,7 +126,7 @@ export class Jobs {
 
   /** Stores how the post's media went out, which never changes once the post is out. */
   async learn(id: string, use: MediaUse, hasVideo: boolean): Promise<void> {
-    await this.#pool.query('update ops.metrics_jobs set use = $2, has_video = $3 where id = $1', [id, use, hasVideo]);
+    await this.#pool.query('update ops.insights_jobs set use = $2, has_video = $3 where id = $1', [id, use, hasVideo]);
   }
 
   /**
@@ -146,11 +146,11 @@ export class Jobs {
         // Keeps only the newest answer of each job, or a network that answers nonsense all the time would fill the
         // disk.
         await tx.query(
-          'delete from ops.metrics_parked where account_id = $1 and target_id is not distinct from $2::uuid',
+          'delete from ops.insights_parked where account_id = $1 and target_id is not distinct from $2::uuid',
           [accountId, targetId],
         );
         await tx.query(
-          `insert into ops.metrics_parked (workspace_id, account_id, target_id, platform, reason, raw)
+          `insert into ops.insights_parked (workspace_id, account_id, target_id, platform, reason, raw)
            values ($1, $2, $3, $4, $5, $6)`,
           [workspaceId, accountId, targetId, platform, reason, raw],
         );
@@ -169,13 +169,13 @@ export class Jobs {
         await tx.query(doneSql, [done.map(({ job }) => job.id), done.map(({ job }) => job.dueAt)]);
       }
       await tx.query(
-        `update ops.metrics_accounts set not_before = coalesce($2, not_before),
+        `update ops.insights_accounts set not_before = coalesce($2, not_before),
            limits = case when $3 then limits + 1 else 0 end
          where account_id = $1`,
         [accountId, rest?.until ?? null, rest?.limited ?? false],
       );
       if (rest !== null) {
-        await tx.query('update ops.metrics_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
+        await tx.query('update ops.insights_jobs set wanted = false where account_id = $1 and wanted', [accountId]);
       }
       await recount(tx, [accountId]);
       await settle(tx, [accountId], rest !== null || tried.some((one) => one.failed));
@@ -195,11 +195,11 @@ export class Jobs {
   /** Deletes jobs of old posts of accounts that are not connected, and parked answers older than 30 days. */
   async clean(lifeMs: number): Promise<void> {
     await this.#pool.query(
-      `delete from ops.metrics_jobs where id in (
-         select j.id from ops.metrics_jobs j join ops.metrics_accounts a using (account_id)
+      `delete from ops.insights_jobs where id in (
+         select j.id from ops.insights_jobs j join ops.insights_accounts a using (account_id)
          where not a.connected and j.published_at < now() - $1 * interval '1 millisecond' limit 10000)`,
       [lifeMs],
     );
-    await this.#pool.query(`delete from ops.metrics_parked where at < now() - interval '30 days'`);
+    await this.#pool.query(`delete from ops.insights_parked where at < now() - interval '30 days'`);
   }
 }

@@ -39,7 +39,7 @@ await runProcess({
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => log.ping().then(() => null));
     const { done, consumers } = startInsights(deps, signal);
-    watchConsumers({ registry, readiness, pool }, 'metrics consumer', () => consumers);
+    watchConsumers({ registry, readiness, pool }, 'insights consumer', () => consumers);
     ready();
     await done;
   },

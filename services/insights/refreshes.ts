@@ -39,10 +39,10 @@ type Requested = Extract<RefreshEvent, { type: 'AnalyticsRefreshRequested' }>['d
  */
 const noteSql = `
 with made as (
-  insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
+  insert into ops.insights_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
   values ($1, $2, $3, $4, cardinality($5::uuid[])) on conflict do nothing returning refresh_id
 )
-insert into ops.metrics_asks (refresh_id, workspace_id, account_ids) select refresh_id, $2, $5 from made
+insert into ops.insights_asks (refresh_id, workspace_id, account_ids) select refresh_id, $2, $5 from made
 on conflict do nothing`;
 
 /** @returns whether there is something to ask for */
@@ -74,25 +74,25 @@ interface NotedAsk {
 const accountsAtOnce = 20;
 
 const knownSql = `
-select a.account_id as "accountId", a.platform, a.network from ops.metrics_accounts a
-left join ops.metrics_zones c on c.id = a.client_id
+select a.account_id as "accountId", a.platform, a.network from ops.insights_accounts a
+left join ops.insights_zones c on c.id = a.client_id
 where a.account_id = any($1::uuid[]) and a.workspace_id = $2 and a.connected
   and (a.not_before is null or a.not_before <= now()) and c.closed is not true`;
 const wantSql = `
-update ops.metrics_jobs j set due_at = least(j.due_at, date_trunc('milliseconds', now())), wanted = true
+update ops.insights_jobs j set due_at = least(j.due_at, date_trunc('milliseconds', now())), wanted = true
 from unnest($1::uuid[], $2::float8[]) as asked (account_id, min_ms)
 where j.account_id = asked.account_id
-  and (j.told_at is null or j.told_at <= now() - asked.min_ms * interval '1 millisecond')
+  and (j.answered_at is null or j.answered_at <= now() - asked.min_ms * interval '1 millisecond')
   and (j.published_at is null or j.published_at > now() - $3 * interval '1 millisecond')`;
 /** `$2`: all accounts of the page; `$3`: those that are asked, the others have failed. */
 const askedSql = `
 with made as (
-  insert into ops.metrics_refresh_accounts (refresh_id, account_id, failed, done)
+  insert into ops.insights_refresh_accounts (refresh_id, account_id, failed, done)
   select $1::uuid, account_id, not (account_id = any($3::uuid[])),
-    not exists (select 1 from ops.metrics_jobs j where j.account_id = of_it.account_id and j.wanted)
+    not exists (select 1 from ops.insights_jobs j where j.account_id = of_it.account_id and j.wanted)
   from unnest($2::uuid[]) as of_it (account_id) on conflict do nothing returning done
 )
-update ops.metrics_refreshes set waiting = waiting - (select count(*) from made where done) where refresh_id = $1`;
+update ops.insights_refreshes set waiting = waiting - (select count(*) from made where done) where refresh_id = $1`;
 
 const ask = async (tx: PoolClient, row: NotedAsk, deps: AskDeps): Promise<void> => {
   const { refresh_id: refreshId, workspace_id: workspaceId } = row;
@@ -112,13 +112,13 @@ const ask = async (tx: PoolClient, row: NotedAsk, deps: AskDeps): Promise<void> 
   await tx.query(askedSql, [refreshId, accountIds, ids]);
   const passed = row.asked + accountIds.length;
   if (passed >= row.account_ids.length) {
-    await tx.query('delete from ops.metrics_asks where refresh_id = $1', [refreshId]);
-  } else await tx.query('update ops.metrics_asks set asked = $2 where refresh_id = $1', [refreshId, passed]);
+    await tx.query('delete from ops.insights_asks where refresh_id = $1', [refreshId]);
+  } else await tx.query('update ops.insights_asks set asked = $2 where refresh_id = $1', [refreshId, passed]);
 };
 
 /** @returns whether there may be another page */
 export const askPage = (pool: Pool, deps: AskDeps): Promise<boolean> =>
-  workOnPage<NotedAsk>(pool, 'ops.metrics_asks', (tx, row) => ask(tx, row, deps));
+  workOnPage<NotedAsk>(pool, 'ops.insights_asks', (tx, row) => ask(tx, row, deps));
 
 /** The events of accounts come on other lanes: an account whose events have not come is read from its stream. */
 const learnAccounts = async (
@@ -129,7 +129,7 @@ const learnAccounts = async (
 ): Promise<void> => {
   const { rows } = await tx.query<{ id: string }>(
     `select id from unnest($1::uuid[]) as asked (id)
-     where not exists (select 1 from ops.metrics_accounts a where a.account_id = asked.id and a.revision >= 0) order by id`,
+     where not exists (select 1 from ops.insights_accounts a where a.account_id = asked.id and a.revision >= 0) order by id`,
     [accountIds],
   );
   for (const { id } of rows) {
@@ -148,7 +148,7 @@ interface Complete {
 
 const completeSql = `
 select refresh_id as "refreshId", workspace_id as "workspaceId", cause_id as "causeId", correlation_id as "correlationId"
-from ops.metrics_refreshes where waiting = 0 and (not_before is null or not_before <= now()) order by refresh_id limit 20`;
+from ops.insights_refreshes where waiting = 0 and (not_before is null or not_before <= now()) order by refresh_id limit 20`;
 
 /** Rest of a request that could not be completed, milliseconds. */
 const restMs = 60_000;
@@ -173,7 +173,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
       // An event store that was restored to an earlier day has no such stream, so no caller waits for the refresh.
       if (!(error instanceof Rejection)) {
         logger.error({ err: error, refreshId }, 'a refresh could not be completed');
-        const sql = `update ops.metrics_refreshes set not_before = now() + $2 * interval '1 millisecond' where refresh_id = $1`;
+        const sql = `update ops.insights_refreshes set not_before = now() + $2 * interval '1 millisecond' where refresh_id = $1`;
         await pool.query(sql, [refreshId, restMs]);
         continue;
       }
@@ -181,8 +181,8 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
     }
     faultPoint('insights:after-refreshed');
     await inTransaction(pool, async (tx) => {
-      await tx.query('delete from ops.metrics_refresh_accounts where refresh_id = $1', [refreshId]);
-      await tx.query('delete from ops.metrics_refreshes where refresh_id = $1', [refreshId]);
+      await tx.query('delete from ops.insights_refresh_accounts where refresh_id = $1', [refreshId]);
+      await tx.query('delete from ops.insights_refreshes where refresh_id = $1', [refreshId]);
       return { commit: true, result: null };
     });
   }
@@ -192,7 +192,7 @@ export const completeRefreshes = async (pool: Pool, store: DomainStore, logger: 
 const complete = async (pool: Pool, store: DomainStore, one: Complete): Promise<void> => {
   const { refreshId, workspaceId, causeId, correlationId } = one;
   const { rows } = await pool.query<{ id: string; failed: boolean }>(
-    'select account_id as id, failed from ops.metrics_refresh_accounts where refresh_id = $1 order by account_id',
+    'select account_id as id, failed from ops.insights_refresh_accounts where refresh_id = $1 order by account_id',
     [refreshId],
   );
   // Another process has completed it and deleted the rows.

@@ -11,14 +11,14 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
     await tx.query(`
       create schema if not exists ops;
       -- Zones of workspaces and clients, as of this revision of their streams.
-      create table if not exists ops.metrics_zones (
+      create table if not exists ops.insights_zones (
         id uuid primary key,
         timezone text,
         revision int8 not null,
         -- The client is archived or erased: its accounts are no longer polled.
         closed boolean not null default false
       );
-      create table if not exists ops.metrics_accounts (
+      create table if not exists ops.insights_accounts (
         account_id uuid primary key,
         workspace_id uuid not null,
         -- Null: only an event of one of its posts has come.
@@ -36,17 +36,14 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         -- When the first of its jobs is due; each change of a job computes it again.
         next_at timestamptz
       );
-      create index if not exists metrics_accounts_due on ops.metrics_accounts (next_at) where connected;
-      create index if not exists metrics_accounts_fair on ops.metrics_accounts (workspace_id, next_at) where connected;
-      -- Only processes of the former release use the two indexes above.
-      create index if not exists metrics_accounts_ready on ops.metrics_accounts (platform, greatest(next_at, not_before))
+      create index if not exists insights_accounts_ready on ops.insights_accounts (platform, greatest(next_at, not_before))
         where connected and next_at is not null;
-      create index if not exists metrics_accounts_walk
-        on ops.metrics_accounts (platform, workspace_id, greatest(next_at, not_before)) where connected and next_at is not null;
-      create index if not exists metrics_accounts_client on ops.metrics_accounts (client_id);
-      create index if not exists metrics_accounts_of_client on ops.metrics_accounts (client_id, account_id);
+      create index if not exists insights_accounts_walk
+        on ops.insights_accounts (platform, workspace_id, greatest(next_at, not_before)) where connected and next_at is not null;
+      create index if not exists insights_accounts_client on ops.insights_accounts (client_id);
+      create index if not exists insights_accounts_of_client on ops.insights_accounts (client_id, account_id);
       -- Archived and erased clients whose accounts may still have jobs.
-      create table if not exists ops.metrics_closings (
+      create table if not exists ops.insights_closings (
         client_id uuid primary key,
         workspace_id uuid not null,
         erased boolean not null,
@@ -54,8 +51,8 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         after uuid,
         noted_at timestamptz not null default now()
       );
-      create index if not exists metrics_closings_draw on ops.metrics_closings (workspace_id, noted_at);
-      create table if not exists ops.metrics_jobs (
+      create index if not exists insights_closings_draw on ops.insights_closings (workspace_id, noted_at);
+      create table if not exists ops.insights_jobs (
         -- The target, or the account itself.
         id uuid primary key,
         kind text not null,
@@ -69,7 +66,7 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         use text,
         has_video boolean,
         -- When its network answered last.
-        told_at timestamptz,
+        answered_at timestamptz,
         failures int not null default 0,
         -- When it first seemed gone, by the network's clock.
         gone_at timestamptz,
@@ -78,10 +75,10 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         -- A refresh waits for it, and no poll has tried it since.
         wanted boolean not null default false
       );
-      create index if not exists metrics_jobs_account on ops.metrics_jobs (account_id, due_at);
-      create index if not exists metrics_jobs_wanted on ops.metrics_jobs (account_id) where wanted;
-      create index if not exists metrics_jobs_age on ops.metrics_jobs (published_at);
-      create table if not exists ops.metrics_refreshes (
+      create index if not exists insights_jobs_account on ops.insights_jobs (account_id, due_at);
+      create index if not exists insights_jobs_wanted on ops.insights_jobs (account_id) where wanted;
+      create index if not exists insights_jobs_age on ops.insights_jobs (published_at);
+      create table if not exists ops.insights_refreshes (
         refresh_id uuid primary key,
         workspace_id uuid not null,
         -- Id of the request's event.
@@ -93,7 +90,7 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         not_before timestamptz
       );
       -- Refreshes some of whose accounts are not asked yet: these have no row in the next table.
-      create table if not exists ops.metrics_asks (
+      create table if not exists ops.insights_asks (
         refresh_id uuid primary key,
         workspace_id uuid not null,
         account_ids uuid[] not null,
@@ -101,9 +98,9 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         asked int not null default 0,
         noted_at timestamptz not null default now()
       );
-      create index if not exists metrics_asks_draw on ops.metrics_asks (workspace_id, noted_at);
-      create index if not exists metrics_refreshes_complete on ops.metrics_refreshes (refresh_id) where waiting = 0;
-      create table if not exists ops.metrics_refresh_accounts (
+      create index if not exists insights_asks_draw on ops.insights_asks (workspace_id, noted_at);
+      create index if not exists insights_refreshes_complete on ops.insights_refreshes (refresh_id) where waiting = 0;
+      create table if not exists ops.insights_refresh_accounts (
         refresh_id uuid not null,
         account_id uuid not null,
         -- The network did not answer for it or one of its posts.
@@ -111,8 +108,8 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         done boolean not null default false,
         primary key (refresh_id, account_id)
       );
-      create index if not exists metrics_refresh_accounts_open on ops.metrics_refresh_accounts (account_id) where not done;
-      create table if not exists ops.metrics_parked (
+      create index if not exists insights_refresh_accounts_open on ops.insights_refresh_accounts (account_id) where not done;
+      create table if not exists ops.insights_parked (
         id uuid primary key default gen_random_uuid(),
         workspace_id uuid not null,
         account_id uuid not null,
@@ -123,7 +120,7 @@ export const migrateInsights = async (pool: Pool): Promise<void> => {
         raw text not null,
         at timestamptz not null default now()
       );
-      create index if not exists metrics_parked_account on ops.metrics_parked (account_id, target_id);
-      create index if not exists metrics_parked_at on ops.metrics_parked (at)`);
+      create index if not exists insights_parked_account on ops.insights_parked (account_id, target_id);
+      create index if not exists insights_parked_at on ops.insights_parked (at)`);
   });
 };

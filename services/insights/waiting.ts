@@ -7,8 +7,8 @@ import type { PoolClient } from 'pg';
 export const settle = async (tx: PoolClient, accountIds: readonly string[], failed: boolean): Promise<void> => {
   const { rows } = await tx.query<{ id: string; count: number }>(
     `with ended as (
-       update ops.metrics_refresh_accounts r set failed = failed or $2,
-         done = not exists (select 1 from ops.metrics_jobs j where j.account_id = r.account_id and j.wanted)
+       update ops.insights_refresh_accounts r set failed = failed or $2,
+         done = not exists (select 1 from ops.insights_jobs j where j.account_id = r.account_id and j.wanted)
        where account_id = any($1::uuid[]) and not done returning refresh_id, done
      )
      select refresh_id as id, count(*)::int as count from ended where done group by 1`,
@@ -18,11 +18,11 @@ export const settle = async (tx: PoolClient, accountIds: readonly string[], fail
   const ids = rows.map(({ id }) => id);
   // Locks in the order of the ids, so that two transactions never deadlock.
   await tx.query(
-    'select 1 from ops.metrics_refreshes where refresh_id = any($1::uuid[]) order by refresh_id for update',
+    'select 1 from ops.insights_refreshes where refresh_id = any($1::uuid[]) order by refresh_id for update',
     [ids],
   );
   await tx.query(
-    `update ops.metrics_refreshes r set waiting = r.waiting - t.count
+    `update ops.insights_refreshes r set waiting = r.waiting - t.count
      from unnest($1::uuid[], $2::int[]) as t (id, count) where r.refresh_id = t.id`,
     [ids, rows.map(({ count }) => count)],
   );

@@ -6,7 +6,6 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { ImportUrls } from '#services/workflows/import-urls.ts';
 import type { MediaUsage } from '#services/workflows/media-usage.ts';
-import { enqueueMissed } from './remove.ts';
 
 /** Hours after which an address that no import names is destroyed: the api crashed before it stored the import. */
 const maxHours = 1;
@@ -162,8 +161,6 @@ export const runOffers = async (
       if (addresses > 0) deps.logger.info({ addresses }, 'addresses that no import names were destroyed');
       const reservations = await clearReservations(deps, signal);
       if (reservations > 0) deps.logger.info({ reservations }, 'quota reservations were settled');
-      const missed = await enqueueMissed(deps.pool);
-      if (missed > 0) deps.logger.info({ assets: missed }, 'the files of deleted assets are to be removed');
     } catch (error) {
       deps.logger.warn({ err: error }, 'leftovers of uploads and imports could not be deleted');
     }

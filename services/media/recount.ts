@@ -10,9 +10,8 @@ import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import { Customers } from './customers.ts';
 
 /**
- * Walks the whole library, a piece at a time, and corrects wrong counts of the quota: those of assets older than the
- * quota, and of assets that a release without a quota registers or renders meanwhile. The walk begins again some hours
- * after its end, so it also corrects the work of the last process of such a release.
+ * Walks the whole library, a piece at a time, and corrects wrong counts of the quota: a worker that dies between its
+ * work and the count leaves one. The walk begins again some hours after its end.
  */
 
 /** Rows of one piece: some milliseconds. */

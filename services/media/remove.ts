@@ -1,8 +1,4 @@
-import type { Pool } from 'pg';
-import { deletedWithoutJob } from '#projections/models/media.ts';
-import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { Tools } from './deps.ts';
-import { enqueue } from './jobs.ts';
 import type { LeasedAsset } from './leased-asset.ts';
 import { Postponed } from './postponed.ts';
 
@@ -16,10 +12,6 @@ import { Postponed } from './postponed.ts';
 const againMs = 3_600_000;
 /** Wait until the next check whether the read models have caught up with the log, milliseconds. */
 const behindMs = 5_000;
-/** Deleted assets that one call enqueues. */
-const batch = 100;
-/** Age of a deletion from which a missing job is made, minutes: before that its event may still be on its way. */
-const missedMinutes = 10;
 
 const notYet = (waitMs: number): Postponed => new Postponed('the files of a deleted asset may still be needed', waitMs);
 
@@ -32,18 +24,4 @@ export const removeStep = async (leased: LeasedAsset, { uses, jobs }: Tools): Pr
     if (await uses.hasOpenPost(leased.workspaceId, leased.id)) throw notYet(againMs);
   }
   await leased.record({ type: 'RemoveFiles' });
-};
-
-/** Makes jobs for deletions whose events an older release skipped. @returns how many */
-export const enqueueMissed = async (pool: Pool): Promise<number> => {
-  const rows = await deletedWithoutJob(pool, missedMinutes, batch);
-  if (rows.length === 0) return 0;
-  await inTransaction(pool, async (tx) => {
-    await enqueue(
-      tx,
-      rows.map((one) => ({ ...one, urgent: false, download: false })),
-    );
-    return { commit: true, result: null };
-  });
-  return rows.length;
 };

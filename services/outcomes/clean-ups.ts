@@ -39,7 +39,7 @@ order by stream, revision desc on conflict (stream) do ${onConflict}`;
 /** The walk begins again: it may have passed what was still open then. A repeated event does not. */
 const askedSql = noteSql(`update
   set revision = excluded.revision, correlation_id = excluded.correlation_id, causation_id = excluded.causation_id,
-    progress = null, failures = 0, due_at = now(), heard = gen_random_uuid()
+    progress = null, failures = 0, due_at = now(), version = gen_random_uuid()
   where clean_ups.revision < excluded.revision`);
 const foundSql = noteSql('nothing');
 
@@ -76,7 +76,7 @@ const stalePolls = 60;
 interface CleanUp extends AskedCleanUp {
   readonly progress: { readonly at: unknown; readonly hasFailed: boolean } | null;
   readonly failures: number;
-  readonly heard: string;
+  readonly version: string;
 }
 
 const searchSql = dueSql({
@@ -85,7 +85,7 @@ const searchSql = dueSql({
   due: 'due_at',
   where: 'true',
   columns: `j.stream, j.workspace_id::text as "workspaceId", j.revision, j.correlation_id as "correlationId",
-    j.causation_id as "causationId", j.progress, j.failures, j.heard::text as heard`,
+    j.causation_id as "causationId", j.progress, j.failures, j.version::text as version`,
 });
 
 export interface CleanUpDeps {
@@ -132,7 +132,7 @@ export const runCleanUps = (deps: CleanUpDeps, wakeSignal: WakeSignal, signal: A
  */
 const turn = async (deps: CleanUpDeps, job: CleanUp, lease: Lease): Promise<number | null> => {
   const { pool, logger, onFailure } = deps;
-  const { stream, heard, failures, progress } = job;
+  const { stream, version, failures, progress } = job;
   const kind = kindOf(stream) === 'client' ? 'client' : 'account';
   try {
     const { next, fault } = await walk(deps, job);
@@ -141,13 +141,13 @@ const turn = async (deps: CleanUpDeps, job: CleanUp, lease: Lease): Promise<numb
     if (!lease.isHeld()) return null;
     if (next !== null) {
       const to = JSON.stringify({ at: next, hasFailed });
-      await pool.query('update ops.clean_ups set progress = $3, due_at = now() where stream = $1 and heard = $2', [
-        ...[stream, heard, to],
+      await pool.query('update ops.clean_ups set progress = $3, due_at = now() where stream = $1 and version = $2', [
+        ...[stream, version, to],
       ]);
     } else if (hasFailed) {
       onFailure?.(kind);
       await postpone(pool, job, backOff(failures, rest));
-    } else await pool.query('delete from ops.clean_ups where stream = $1 and heard = $2', [stream, heard]);
+    } else await pool.query('delete from ops.clean_ups where stream = $1 and version = $2', [stream, version]);
     return null;
   } catch (error) {
     logger.warn({ err: error, stream }, 'a clean-up failed and waits');
@@ -161,13 +161,13 @@ const turn = async (deps: CleanUpDeps, job: CleanUp, lease: Lease): Promise<numb
 };
 
 /** @param restMs until the walk begins again; null: the same page is tried again soon */
-const postpone = async (pool: Pool, { stream, heard }: CleanUp, restMs: number | null): Promise<void> => {
+const postpone = async (pool: Pool, { stream, version }: CleanUp, restMs: number | null): Promise<void> => {
   await pool.query(
     `update ops.clean_ups set due_at = now() + coalesce($3::float8, $4::float8) * interval '1 millisecond',
        progress = case when $3::float8 is null then progress end,
        failures = failures + case when $3::float8 is null then 0 else 1 end
-     where stream = $1 and heard = $2`,
-    [stream, heard, restMs, unavailableRestMs],
+     where stream = $1 and version = $2`,
+    [stream, version, restMs, unavailableRestMs],
   );
 };
 

@@ -2,10 +2,10 @@ import { pause } from '#contracts/base/pause.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, LossCheck, NetworkListener } from '#contracts/ports/network-listener.ts';
+import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import { account } from '#domain/account.ts';
-import { heardPlaces, liveAccounts, liveIds } from '#projections/queries/disconnected-accounts.ts';
+import { liveAccounts, liveIds, pushedPlaces } from '#projections/queries/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { type Cause, causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -24,7 +24,7 @@ export interface ListeningDeps extends RoundDeps {
   readonly listeners: Readonly<Partial<Record<Platform, NetworkListener>>>;
   readonly credentials: CredentialStore;
   readonly connectCodes: Pick<ConnectCodes, 'sweep'>;
-  readonly heardPosts: Pick<HeardPosts, 'forget' | 'sweep'>;
+  readonly pushedPosts: Pick<PushedPosts, 'forget' | 'sweep'>;
   readonly store: DomainStore;
   /** Milliseconds since the epoch by the database's clock. */
   readonly now: () => number;
@@ -45,7 +45,7 @@ export const runListening = async (deps: ListeningDeps, signal: AbortSignal): Pr
       listenAlone(deps, platform as Platform, listener, signal),
     ),
     // Also where nobody listens any more: what was kept still ends.
-    runRounds(deps, 'heard', (stop) => sweepHeard(deps, stop), signal),
+    runRounds(deps, 'pushed', (stop) => sweepPushed(deps, stop), signal),
   ]);
 };
 
@@ -180,13 +180,13 @@ const connectedNow = async (
 };
 
 /** Ends codes that ran out, posts that are too old, and those of places that nobody has connected any more. */
-const sweepHeard = async ({ pool, connectCodes, heardPosts }: ListeningDeps, signal: AbortSignal): Promise<void> => {
+const sweepPushed = async ({ pool, connectCodes, pushedPosts }: ListeningDeps, signal: AbortSignal): Promise<void> => {
   await connectCodes.sweep();
-  await heardPosts.sweep();
+  await pushedPosts.sweep();
   for (let after: string | null = null; !signal.aborted; ) {
-    const page: Awaited<ReturnType<typeof heardPlaces>> = await heardPlaces(pool, 'telegram', after, pageSize);
+    const page: Awaited<ReturnType<typeof pushedPlaces>> = await pushedPlaces(pool, 'telegram', after, pageSize);
     const left = page.flatMap(({ place, isLeft }) => (isLeft ? [place] : []));
-    if (left.length > 0) await heardPosts.forget(left);
+    if (left.length > 0) await pushedPosts.forget(left);
     after = page.at(-1)?.place ?? null;
     if (page.length < pageSize) return;
   }

@@ -47,7 +47,7 @@ await runProcess({
       ...time,
     };
     const http = new GuardedNetworkHttp(guardOf(config));
-    const { credentials, connectCodes, heardPosts } = adapters;
+    const { credentials, connectCodes, pushedPosts } = adapters;
     const { refreshers, revokers, refreshWindows, listeners } = liveNetworks({
       ...{ stores: adapters, http, clock: clock.now, config },
     });
@@ -57,7 +57,7 @@ await runProcess({
     const live = {
       watch: { credentials, refreshers, rules },
       revoke: { credentials, revokers },
-      listen: { credentials, listeners, connectCodes, heardPosts },
+      listen: { credentials, listeners, connectCodes, pushedPosts },
     };
     const outcomes = startOutcomes({ ...deps, ...live, ...sweepMetrics(registry, adapters.pool) }, signal);
     watchConsumers({ registry, readiness, pool: adapters.pool }, 'outcomes', () => outcomes.consumers);

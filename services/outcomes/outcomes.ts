@@ -87,7 +87,7 @@ export interface OutcomesDeps {
   /** Takes back what these networks gave for accounts that were disconnected. Default: of none. */
   readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
   /** Listens to these networks. Default: to none. */
-  readonly listen?: Pick<ListeningDeps, 'credentials' | 'listeners' | 'connectCodes' | 'heardPosts'>;
+  readonly listen?: Pick<ListeningDeps, 'credentials' | 'listeners' | 'connectCodes' | 'pushedPosts'>;
   /** Told whenever a network answers its listener, or fails to. */
   readonly onHearing?: ListeningDeps['onHearing'] & {};
   /** Called for each target that was recorded as overdue. */

@@ -71,7 +71,7 @@ const revoke = async (
   if (credential === null || (state.status !== 'disconnected' && state.status !== 'none')) return;
   const revoker = revokers[platform];
   const answer = await revoker?.(credential, accountId, AbortSignal.timeout(callMs));
-  const isLate = unusedSince !== null && now() - Date.parse(unusedSince) > patienceMs;
+  const isLate = now() - Date.parse(unusedSince) > patienceMs;
   if (answer === 'unavailable' && !isLate) throw new Unavailable('the network does not answer; it is asked again');
   if (answer === 'unavailable') logger.warn({ accountId, platform }, 'credentials were destroyed without a revocation');
   faultPoint('outcomes:after-revocation');

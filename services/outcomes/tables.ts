@@ -30,7 +30,7 @@ export const migrateOutcomes = async (pool: Pool): Promise<void> => {
         failures int not null default 0,
         due_at timestamptz not null default now(),
         -- Changes with each event that asks for the clean-up: a walk that began before the event keeps the row.
-        heard uuid not null default gen_random_uuid()
+        version uuid not null default gen_random_uuid()
       );
       create index if not exists clean_ups_due on ops.clean_ups (workspace_id, due_at)`);
   });

@@ -56,7 +56,7 @@ await runProcess({
     await migrateHolds(adapters.pool);
     await migrateRestores(adapters.pool);
     await migratePositions(adapters.pool);
-    // The publisher's searches need indexes that tables of an older release lack.
+    // The publisher's searches need indexes that tables of another build lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());

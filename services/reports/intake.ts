@@ -32,12 +32,12 @@ export const subscribedTypes: readonly string[] = [
  */
 const defineSql = `
 insert into ops.report_schedules (report_id, workspace_id, after) values ($1, $2, $3)
-on conflict (report_id) do update set due_at = null, heard = gen_random_uuid(), look_at = now()`;
+on conflict (report_id) do update set due_at = null, version = gen_random_uuid(), look_at = now()`;
 const subjectSql = `
 insert into ops.report_subjects (client_id, report_id, workspace_id) values ($1, $2, $3) on conflict do nothing`;
 const jobSql = `
 insert into ops.report_jobs (id, report_id, workspace_id) values ($1, $2, $3)
-on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
+on conflict (id) do update set version = gen_random_uuid(), due_at = now()`;
 const keepSql = `
 insert into ops.report_exports (run_id, report_id, workspace_id, ends_at) values ($1, $2, $3, $4) on conflict do nothing`;
 

@@ -28,7 +28,7 @@ const table: WorkTable = {
   id: 'id',
   due: 'due_at',
   where: 'true',
-  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.heard::text as version, now() as now`,
+  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.version::text as version, now() as now`,
 };
 
 /** Runs of one workspace in a search: every workspace has its turn before one has a second. */
@@ -43,7 +43,7 @@ with over as (
   returning run_id, report_id, workspace_id
 )
 insert into ops.report_jobs (id, report_id, workspace_id) select run_id, report_id, workspace_id from over
-on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
+on conflict (id) do update set version = gen_random_uuid(), due_at = now()`;
 
 export class Jobs {
   readonly #pool: Pool;
@@ -79,7 +79,7 @@ export class Jobs {
 
   /** Keeps the row if another event asked for the job: this work may not have seen that event. */
   async done({ id, version }: Job): Promise<void> {
-    await this.#pool.query('delete from ops.report_jobs where id = $1 and heard = $2', [id, version]);
+    await this.#pool.query('delete from ops.report_jobs where id = $1 and version = $2', [id, version]);
   }
 
   /** @param infrastructureFault the run is not to blame, and the try is not counted against it */

@@ -45,11 +45,11 @@ where workspace_id = $1 and client_id = $2 and report_id > $3 order by report_id
 const lockSql = 'select 1 from ops.report_schedules where report_id = any($1::uuid[]) order by report_id for update';
 /** The next runs of these schedules must be computed again. */
 const resettleSql = `
-update ops.report_schedules set due_at = null, heard = gen_random_uuid(), look_at = now()
+update ops.report_schedules set due_at = null, version = gen_random_uuid(), look_at = now()
 where report_id = any($1::uuid[])`;
 const eraseSql = `
 insert into ops.report_jobs (id, report_id, workspace_id) select id, id, $2 from unnest($1::uuid[]) id order by id
-on conflict (id) do update set heard = gen_random_uuid(), due_at = now()`;
+on conflict (id) do update set version = gen_random_uuid(), due_at = now()`;
 
 const page = async (tx: PoolClient, { id, workspace_id, erased, after }: NotedReview): Promise<void> => {
   const sql = id === workspace_id ? ofWorkspaceSql : ofClientSql;

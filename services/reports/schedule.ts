@@ -25,15 +25,15 @@ interface Planned {
 }
 
 const dueSql = `
-select report_id::text as "reportId", workspace_id::text as "workspaceId", after, heard::text as version, now() as now
+select report_id::text as "reportId", workspace_id::text as "workspaceId", after, version::text as version, now() as now
 from ops.report_schedules
 where (due_at is null or due_at <= now()) and look_at <= now()
 order by due_at nulls first, look_at limit 100`;
 
 /** Changes nothing where an event has changed the schedule meanwhile. */
 const settleSql = `
-update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and heard = $4`;
-const endSql = 'delete from ops.report_schedules where report_id = $1 and heard = $2';
+update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and version = $4`;
+const endSql = 'delete from ops.report_schedules where report_id = $1 and version = $2';
 /** A schedule that could not be settled rests. */
 const rescheduleSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
 

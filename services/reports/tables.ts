@@ -21,9 +21,8 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         -- Blobs written for it. When it is done, the worker deletes those that its stream does not name.
         written text[] not null default '{}',
         -- Changes with each event that asks for the job: work that began before the event keeps the row.
-        heard uuid not null default gen_random_uuid()
+        version uuid not null default gen_random_uuid()
       );
-      alter table ops.report_jobs add column if not exists heard uuid not null default gen_random_uuid();
       create index if not exists report_jobs_due on ops.report_jobs (workspace_id, due_at);
       create table if not exists ops.report_schedules (
         report_id uuid primary key,
@@ -33,7 +32,7 @@ export const migrateReports = async (pool: Pool): Promise<void> => {
         -- That instant; null: unknown since its definition or the zone changed.
         due_at timestamptz,
         -- Changes with each event that may change the schedule: a next run computed before it is void.
-        heard uuid not null default gen_random_uuid(),
+        version uuid not null default gen_random_uuid(),
         -- No process reads it before this instant.
         look_at timestamptz not null default now()
       );

@@ -57,23 +57,6 @@ with waiting as (
 update ops.webhook_deliveries d set status = 'failed', updated_at = clock_timestamp()
 from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`;
 
-/**
- * The job that deletes what a deleted endpoint leaves empties its queue. Where a process of the former release ran the
- * job, which expects an empty queue, the rows are left, and would keep their weeks for ever. `$1`: how many.
- */
-const dropGoneSql = `
-delete from ops.webhook_queue where delivery_id = any(array(
-  select q.delivery_id from ops.webhook_queue q
-  where exists (select from ops.webhook_endpoints e where e.id = q.endpoint_id and e.state ->> 'status' = 'deleted')
-    and not exists (select from ops.webhook_jobs j where j.id = q.endpoint_id and j.status = 'running')
-  limit $1))`;
-
-const dropGone = async (pool: Pool, signal: AbortSignal | undefined): Promise<void> => {
-  for (let rows = failedAtOnce; rows === failedAtOnce && signal?.aborted !== true; ) {
-    rows = (await pool.query(dropGoneSql, [failedAtOnce])).rowCount ?? 0;
-  }
-};
-
 /** Each statement is whole by itself: a process that dies between two leaves the rest to the next round. */
 const failWaiting = async (pool: Pool, young: Date, signal: AbortSignal | undefined): Promise<number> => {
   for (let failed = 0; ; ) {
@@ -91,7 +74,6 @@ export const retain = async (
   const at = now();
   await ensurePartitions(pool, [at, at + weekMs]);
   const young = new Date(at - keptMs);
-  await dropGone(pool, signal);
   const failed = await failWaiting(pool, young, signal);
   if (failed > 0) logger.info({ deliveries: failed }, 'what waited 30 days for an endpoint that is off has failed');
   const ends = new Map<number, string[]>();

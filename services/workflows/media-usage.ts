@@ -68,7 +68,7 @@ export const migrateMediaUsage = (pool: Pool): Promise<void> =>
           where asset_id = asset and bytes = seen and reserved_until is null;
         end if;
       end $$;
-      -- The only writer of the sums: any change of a row, also by a release without sums, changes its customer's sum.
+      -- The only writer of the sums: any change of a row, also one by hand, changes its customer's sum.
       create or replace function ops.sum_media() returns trigger language plpgsql as $$
       begin
         if tg_op <> 'INSERT' then

@@ -76,7 +76,7 @@ const settled = async (pool: pg.Pool, wanted: number): Promise<void> => {
   const reached = async (): Promise<number> => {
     const { rows } = await pool.query<{ n: number }>(
       `select least((select count(*) from read.post_targets where status = 'published'),
-         (select count(*) from ops.metrics_jobs where post_id is not null))::int as n`,
+         (select count(*) from ops.insights_jobs where post_id is not null))::int as n`,
     );
     return rows[0]?.n ?? 0;
   };

@@ -71,21 +71,21 @@ const connect = async (
 const fill = async (parts: Parts, clientId: string, count: number): Promise<void> => {
   const { pool } = parts;
   await pool.query(
-    `insert into ops.metrics_accounts
+    `insert into ops.insights_accounts
        (account_id, workspace_id, client_id, platform, network, timezone, connected, revision, next_at)
      select gen_random_uuid(), md5('w' || n / $1)::uuid, $4, ($3::text[])[1 + (n + n / $1) % 10], 'sandbox', 'UTC', true, 0,
        date_trunc('milliseconds', now() - random() * interval '3 hours') from generate_series(0, $2 - 1) n`,
     [perWorkspace, count, platforms, clientId],
   );
   await pool.query(
-    `insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at)
-     select account_id, 'account', workspace_id, account_id, next_at from ops.metrics_accounts`,
+    `insert into ops.insights_jobs (id, kind, workspace_id, account_id, due_at)
+     select account_id, 'account', workspace_id, account_id, next_at from ops.insights_accounts`,
   );
   await pool.query(
-    `insert into ops.metrics_zones (id, timezone, revision) select distinct workspace_id, 'UTC', 0 from ops.metrics_accounts`,
+    `insert into ops.insights_zones (id, timezone, revision) select distinct workspace_id, 'UTC', 0 from ops.insights_accounts`,
   );
   const { rows } = await pool.query<{ id: string; workspace: string; platform: Platform }>(
-    'select account_id as id, workspace_id as workspace, platform from ops.metrics_accounts',
+    'select account_id as id, workspace_id as workspace, platform from ops.insights_accounts',
   );
   for (let at = 0; at < rows.length; at += width) {
     const some = rows.slice(at, at + width);

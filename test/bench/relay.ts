@@ -10,13 +10,13 @@ import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { connect } from '#infra/kafka/client.ts';
 import { toMessage } from '#infra/kafka/cloudevents.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { toRecord } from '#services/relay/record.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { eventStoreServer, measuredOn } from '#test/support/eventstoredb/server-handle.ts';
 import { kafkaBroker } from '#test/support/kafka.ts';
 import { MemoryRelayCheckpoint } from '#test/support/memory-relay-checkpoint.ts';
@@ -86,7 +86,10 @@ const relayed = async (
   const watched = {
     acquire: async (holder: string, ttlMs: number) => {
       const lease = await checkpoint.acquire(holder, ttlMs);
-      return lease === null ? null : { ...lease, last: after === null ? null : { position: after, eventId: null } };
+      if (lease === null || after === null) return lease === null ? null : { ...lease, last: null };
+      const [event] = await store.readAll({ from: after, limit: 1 });
+      if (event === undefined) throw new Error(`no event at position ${after}`);
+      return { ...lease, last: { position: after, eventId: event.id } };
     },
     renew: checkpoint.renew.bind(checkpoint),
     release: checkpoint.release.bind(checkpoint),

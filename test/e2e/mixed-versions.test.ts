@@ -83,8 +83,7 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
     if ('skip' in broker) throw new Error(broker.skip);
     closers.push(store.stop, broker.stop);
     return {
-      // Both builds read this name.
-      EVENTSTORE_URL: store.url,
+      ESDB_URL: store.url,
       KAFKA_BROKERS: broker.brokers.join(','),
       KAFKA_TOPIC_PREFIX: `mixed-${randomBytes(4).toString('hex')}-`,
     };

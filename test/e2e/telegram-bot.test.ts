@@ -5,8 +5,8 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
@@ -145,7 +145,7 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
         const [, command = ''] =
           /<code class="copy">(\/connect [A-Z2-9]{10})</.exec((await guest.get(waiting)).html) ?? [];
         for (const one of chats) network.write(one, command);
-        await until('both are heard', async () => {
+        await until('both are there', async () => {
           const { rows } = await pool.query('select from ops.connect_codes where cardinality(places) = 2');
           return rows.length === 1;
         });
@@ -187,9 +187,9 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     assert.equal(target.permalink, `https://t.me/cafe_bot/${post}`);
     network.react(chat, post, { '👍': 5, '🔥': 1 });
     network.comment(group, group.lastId, 'Still warm?');
-    const heard = new PostgresHeardPosts({ pool });
-    const figures = await until('both are heard', async () => {
-      const one = (await heard.of(String(chat.id), [post])).get(post);
+    const pushed = new PostgresPushedPosts({ pool });
+    const figures = await until('both are there', async () => {
+      const one = (await pushed.of(String(chat.id), [post])).get(post);
       return one?.comments === 1 && one.reactions !== null && one;
     });
     assert.match(JSON.stringify(figures.reactions), /"total_count":5.*"total_count":1/);

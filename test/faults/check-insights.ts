@@ -11,12 +11,12 @@ import { idOf, kindOf } from '#schemas/topics.ts';
  * for.
  */
 export const insightsAtRest = async (pool: pg.Pool): Promise<boolean> => {
-  const there = await pool.query(`select to_regclass('ops.metrics_accounts') as there`);
+  const there = await pool.query(`select to_regclass('ops.insights_accounts') as there`);
   if (there.rows[0].there === null) return true;
   const { rows } = await pool.query(
     `select exists (select from ops.consumer_positions where consumer_group = 'metrics') as runs,
-       exists (select from ops.metrics_refreshes) as refreshing,
-       exists (select from ops.metrics_accounts where connected and next_at < now() + interval '5 seconds') as busy,
+       exists (select from ops.insights_refreshes) as refreshing,
+       exists (select from ops.insights_accounts where connected and next_at < now() + interval '5 seconds') as busy,
        exists (select from unnest(array['posts', 'workspace']) as topic
          join (select topic, max(position) as position from es.events where topic is not null group by topic) e using (topic)
          where coalesce((select max(position) from ops.consumer_positions where consumer_group = 'metrics'), 0)

@@ -324,7 +324,6 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ...byDefault,
     ],
   }),
-  domain('platforms/former-figures'),
   domain('platforms/media-use', {
     tests: ['post-media', 'platforms/gate', 'platforms/gate-media'].map((one) => `test/services/domain/${one}.test.ts`),
   }),

@@ -44,7 +44,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberIdentified: '1: memberId personId',
   },
   apikey: {
-    ApiKeyCreated: '3: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
+    ApiKeyCreated: '1: memberId name hash prefix scopes:[Scope] mode:live|test expiresAt clientIds:[]|null',
     ApiKeyRotated: '1: hash prefix previousHash previousUntil',
     ApiKeyRevoked: '1:',
   },
@@ -75,7 +75,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
   },
   grant: {
     GrantGiven:
-      '2: clientId clientName personId memberId mode:live|test scopes:[agency.read|clients.read|accounts.read|posts.read|analytics.read|reports.read|besttimes.read|media.read|posts.compose|media.manage|approvals.read|approvals.decide|clients.manage|accounts.connect|reports.manage|campaigns.read|campaigns.manage] resource expiresAt',
+      '1: clientId clientName personId memberId mode:live|test scopes:[agency.read|clients.read|accounts.read|posts.read|analytics.read|reports.read|besttimes.read|media.read|posts.compose|media.manage|approvals.read|approvals.decide|clients.manage|accounts.connect|reports.manage|campaigns.read|campaigns.manage] resource expiresAt',
     GrantRevoked: '1: by:person|client|reuse|member_removed|expired|operator',
   },
   client: {
@@ -114,10 +114,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
       '1: clientId createdBy:{type id} body:PostBody plan:{number targets:[PlannedTarget]} held?:true recycledFrom?:{postId occurrence day}',
     PostSubmittedForApproval:
       '1: approvalId request hash submittedBy:{type:member|apikey|service|guest|admin id} targetIds:[]',
-    PostReleased: '1: approvalId hash decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
-    PostReturnedToDraft: '1: approvalId decidedBy?:{type:member|apikey|service|guest|admin id} comment?:null',
+    PostReleased: '1: approvalId hash decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
+    PostReturnedToDraft: '1: approvalId decidedBy:{type:member|apikey|service|guest|admin id} comment:null',
     PostTargetsChanged:
-      '4: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected|copy_replaced} targetIds:[]',
+      '1: change:{kind:cancel reason:client_archived|account_disconnected|post_canceled|approval_rejected|copy_replaced} targetIds:[]',
     PostRevised: '1: body:PostBody changed:[] targetIds:[] times:[TargetTime]|null held?:true',
     PostTargetsSkipped: '1: intentRevision targetIds:[] reason',
     PostTargetSettled: '1: targetId targetRevision outcome:published|failed|canceled publishedAt:null',
@@ -134,7 +134,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     PostPublished: '1: publishedAt',
     PostPartiallyPublished: '1: publishedAt',
     PostFailed: '1:',
-    PostCanceled: '3: reason:targets_canceled|client_archived|approval_rejected|account_disconnected|copy_replaced',
+    PostCanceled: '1: reason:targets_canceled|client_archived|approval_rejected|account_disconnected|copy_replaced',
   },
   approval: {
     ApprovalRequested:
@@ -157,14 +157,14 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetRevised:
       '1: postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetCanceled:
-      '4: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced postRevision:null',
+      '1: reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced postRevision:null',
     TargetPublishStarted: '1: attempt takeover',
     TargetPublishCheckpointed: '1: attempt takeover step data deadline:null segment?:Segment',
     TargetSegmentPublished: '1: attempt takeover segment:Segment externalId permalink:null publishedAt',
     TargetPublishTakenOver: '1: attempt takeover',
     TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
     TargetUndoRequested:
-      '3: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
+      '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
@@ -174,10 +174,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt reason?:restored',
     TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
-      '2: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy retryAt?',
+      '1: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy retryAt?',
     TargetPlaceLapsed: '1:',
     TargetOverdue: '1: dueAt deferredSince?',
-    TargetRequeued: '2: by:schedule|retry|revise dueAt',
+    TargetRequeued: '1: by:schedule|retry|revise dueAt',
     TargetFirstCommentScheduled: '1: try dueAt refusal:{code message platformCode:null}|null',
     TargetFirstCommentStarted: '1: try deadline',
     TargetFirstCommentPosted: '1: externalId',
@@ -203,8 +203,8 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MediaFilesRemoved: '1:',
   },
   webhook: {
-    WebhookRegistered: '2: url events:[] description:null clientIds:[]|null keyVersion',
-    WebhookUpdated: '2: url? events?:[] description?:null clientIds?:[]|null',
+    WebhookRegistered: '1: url events:[] description:null clientIds:[]|null keyVersion',
+    WebhookUpdated: '1: url? events?:[] description?:null clientIds?:[]|null',
     WebhookSecretRotated: '1: generation keyVersion previousExpiresAt',
     WebhookDisabled: '1: by:user|service reason:requested|failing|gone|receiver',
     WebhookEnabled: '1:',
@@ -250,7 +250,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     ReportDefined: '1: definition:ReportDefinition',
     ReportRunRequested: '1: runId from to by:schedule|request formats:[csv|json|pdf]',
     ReportRunCompleted:
-      '1: runId asOf:null exports:[{format:csv|json|pdf key contentType bytes sha256}] completeness?:{complete provisionalDays:[]}',
+      '1: runId asOf:null exports:[{format:csv|json|pdf key contentType bytes sha256}] completeness:{complete provisionalDays:[]}',
     ReportRunFailed: '1: runId code message',
     ReportRemoved: '1:',
   },

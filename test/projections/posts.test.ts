@@ -65,16 +65,17 @@ suite('read models: posts', (t) => {
     const hash = 'a'.repeat(64);
     const targetIds = targets.map(({ stream }) => stream.slice('target-'.length));
     const submittedBy = { type: 'apikey', id: 'k1' };
+    const decision = { decidedBy: { type: 'member', id: 'm' }, comment: null };
     const submitted = post('PostSubmittedForApproval', { approvalId, request: 1, hash, submittedBy, targetIds });
     const asked = [plan, submitted, ...targets, ...targets.map(({ stream }) => heldOf(stream))];
     const approval = { id: approvalId, request: 1, hash, status: 'pending', targetIds, isWhole: true };
     await given(...asked)
       .project(pool, posts)
       .sees([{ id, status: 'pending_approval', approval, fan_out_behind: false }]);
-    await given(...asked, post('PostReleased', { approvalId, hash }))
+    await given(...asked, post('PostReleased', { approvalId, hash, ...decision }))
       .project(pool, posts)
       .sees([{ id, status: 'scheduled', approval: { ...approval, status: 'released' }, fan_out_behind: true }]);
-    const returned = post('PostReturnedToDraft', { approvalId });
+    const returned = post('PostReturnedToDraft', { approvalId, ...decision });
     const draft = { id, status: 'draft', plan_revision: null, planned: 0, approval };
     await given(...asked, returned)
       .project(pool, posts)

@@ -28,7 +28,7 @@ const draft = (id: string, content: string): Given => ({
 });
 const replaced = (id: string, content: string): Given => ({ ...draft(id, content), type: 'DraftReplaced' });
 
-/** Tables as a release made them that kept no text to search in. */
+/** Tables as a build made them that kept no text to search in. */
 const withoutSearched = async (pool: Pool, generation = 1): Promise<void> => {
   await pool.query(`
     drop view read.posts;
@@ -142,7 +142,7 @@ suite('searching posts', (t) => {
     assert.deepEqual(await found(workspaceId, 'tea'), []);
   });
 
-  t('finds posts that a release without the search column writes, and later changes of this release', async () => {
+  t('finds posts that a build without the search column writes, and later changes of this build', async () => {
     const workspaceId = randomUUID();
     const [mine, theirs] = [randomUUID(), randomUUID()];
     const events = [draft(mine, 'first mine')];
@@ -159,7 +159,7 @@ suite('searching posts', (t) => {
     assert.deepEqual(await found(workspaceId, 'second'), [theirs]);
   });
 
-  t('an event without a body keeps the search text, and repairs a row of a release without it', async () => {
+  t('an event without a body keeps the search text, and repairs a row of a build without it', async () => {
     const workspaceId = randomUUID();
     const postId = randomUUID();
     const target = planned({ targetId: randomUUID(), accountId: randomUUID(), clientId });
@@ -219,7 +219,7 @@ suite('searching posts', (t) => {
     for (const wild of ['%', '_', '\\']) assert.deepEqual(await found(workspaceId, wild), [ids[4]]);
   });
 
-  t('a table of a release without the search column gets it, and its rows are found', async () => {
+  t('a table of a build without the search column gets it, and its rows are found', async () => {
     const workspaceId = randomUUID();
     await withoutSearched(pool);
     await writtenBefore(randomUUID(), workspaceId, 0, 'From before');
@@ -244,7 +244,7 @@ suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
   });
   t.after(() => world?.close());
 
-  t('tables of this release have the search text; those of the former release get it when they go live', async () => {
+  t('tables of this build have the search text; those of another get it when they go live', async () => {
     const workspaceId = randomUUID();
     const [first, second] = [randomUUID(), randomUUID()];
     const knex = knexOf({ client: 'pg', connection: world.url, pool: { min: 0, max: 1 } });
@@ -252,7 +252,7 @@ suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
     const stop = new AbortController();
     try {
       await withoutSearched(world.pool);
-      // The runner finds the tables of a release that had no such columns, and writes them all the same.
+      // The runner finds the tables of a build that had no such columns, and writes them all the same.
       const running = runProjections({ ...world, names: ['posts'], signal: stop.signal });
       await world.append([draft(first, 'Coffee one')], workspaceId);
       await until('the post shows', async () => {

@@ -3,12 +3,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { AppendResult, EventToAppend, ExpectedRevision } from '#contracts/ports/event-store.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import type { DataKeys } from '#runtime/eventing/personal.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 
 /** Keys in memory, with the rules of the real ones: a destroyed key is null, a missing one is a fault. */
 export class MemoryDataKeys implements DataKeys {

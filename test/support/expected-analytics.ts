@@ -1,5 +1,4 @@
 /** The expected results of analytics reads, counted from observations alone, in the plainest way. */
-import { presentFigures } from '#domain/platforms/index.ts';
 import type {
   AccountRollup,
   Board,
@@ -204,7 +203,7 @@ export const expectedPosts = (
       const platformRemovedAt = seen.findLast(({ removedAt }) => removedAt !== undefined)?.removedAt ?? null;
       const { postId, platform, observedAt: fetchedAt, day } = last;
       const held: PostFigures = Object.fromEntries([...known, ...more]);
-      const figures: PostFiguresRow['figures'] = { ...presentFigures(platform, held), platformRemovedAt };
+      const figures: PostFiguresRow['figures'] = { ...held, platformRemovedAt };
       return [[id, { postId, platform, figures, fetchedAt, day }]];
     }),
   );

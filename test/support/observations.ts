@@ -4,7 +4,6 @@ import { randomUUID } from 'node:crypto';
 import type { ClickHouseClient } from '@clickhouse/client';
 import { Temporal } from 'temporal-polyfill';
 import { interactionParts } from '#domain/engagement.ts';
-import { presentFigures } from '#domain/platforms/index.ts';
 import { columnOf, tableOf } from '#projections/analytics/tables.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type CounterName, counters, type PostFigures } from '#schemas/insights.ts';
@@ -173,8 +172,8 @@ class Life {
   }
 
   valuesOf(counter: CounterName): readonly CounterValue[] {
-    return this.#looks.flatMap(({ observedAt, platform, figures }) => {
-      const value = presentFigures(platform, figures)[counter] ?? null;
+    return this.#looks.flatMap(({ observedAt, figures }) => {
+      const value = figures[counter] ?? null;
       return value === null ? [] : [{ at: Date.parse(observedAt), value }];
     });
   }
@@ -270,9 +269,9 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
     });
   });
 
-/** Bit n: one of these observations fetched the n-th counter, under its present name. */
+/** Bit n: one of these observations fetched the n-th counter. */
 const fetchedIn = (all: readonly Seen[]): number => {
-  const names = new Set(all.flatMap(({ platform, figures }) => Object.keys(presentFigures(platform, figures))));
+  const names = new Set(all.flatMap(({ figures }) => Object.keys(figures)));
   return counters.reduce((bits, one, bit) => bits + (names.has(one) ? 2 ** bit : 0), 0);
 };
 

@@ -8,7 +8,7 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log, LogRecord } from '#contracts/ports/log.ts';
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { startDispatcher, webhooksGroup } from '#projections/webhooks/dispatcher.ts';
-import { type Handover, noSender } from '#projections/webhooks/handover.ts';
+import type { Handover } from '#projections/webhooks/handover.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -16,6 +16,7 @@ import { type CommandContext, DomainStore, partitionKeyOf, uuidv7 } from '#runti
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
 import { topicOf } from '#schemas/events.ts';
 import { defaultPartitions, idOf, kindOf, partitionOf } from '#schemas/topics.ts';
+import { noSender } from '#test/support/no-sender.ts';
 import type { Given } from './projecting.ts';
 import { type ProjectionWorld, projectionWorld } from './projection-world.ts';
 import { until } from './until.ts';

@@ -1,9 +1,9 @@
 /** A dispatcher in a world with the api, and the records that a sender would write of its attempts. */
 
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
-import { noSender } from '#projections/webhooks/handover.ts';
 import { migrateMint } from '#projections/webhooks/mint.ts';
 import type { Attempt } from '#projections/webhooks/queries.ts';
+import { noSender } from '#test/support/no-sender.ts';
 import type { World } from './http.ts';
 
 export interface Dispatching {

@@ -41,31 +41,17 @@ create table if not exists sandbox.ledger (
   post_id         text,
   permalink       text,
   duplicate_of    text,
-  refusal         text
+  refusal         text,
+  media           json,
+  segment         int not null default 0,
+  reply_to        text,
+  clock_offset_ms bigint not null default 0,
+  cover_frame_ms  int,
+  scheduled_for   timestamptz,
+  known_at        timestamptz,
+  native_fails    boolean not null default false,
+  workspace_id    text
 );
-do $$ begin
-  -- Checked first: adding a column locks the table, even if there is nothing to add. In the catalog itself: each process asks.
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'media') then
-    alter table sandbox.ledger add column media json;
-  end if;
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'segment') then
-    alter table sandbox.ledger add column segment int not null default 0, add column reply_to text;
-  end if;
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'clock_offset_ms') then
-    alter table sandbox.ledger add column clock_offset_ms bigint not null default 0;
-  end if;
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'cover_frame_ms') then
-    alter table sandbox.ledger add column cover_frame_ms int;
-  end if;
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'scheduled_for') then
-    alter table sandbox.ledger add column scheduled_for timestamptz, add column known_at timestamptz,
-      add column native_fails boolean not null default false;
-  end if;
-  -- Null: a build wrote the row that knew of one clock for all.
-  if not exists (select from pg_attribute where attrelid = 'sandbox.ledger'::regclass and attname = 'workspace_id') then
-    alter table sandbox.ledger add column workspace_id text;
-  end if;
-end $$;
 create table if not exists sandbox.clock (
   one       boolean primary key default true check (one),
   offset_ms bigint not null default 0

@@ -15,7 +15,7 @@ import type { TelegramOptions } from './options.ts';
 
 /**
  * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told
- * the operator's bot is read from what was kept of them. Where it heard nothing of a figure, the figure is null.
+ * the operator's bot is read from what was kept of them. Where the network pushed nothing of a figure, the figure is null.
  */
 
 type Account = PublishRequest['account'];
@@ -48,14 +48,14 @@ export class TelegramInsights implements InsightsSource {
       const post = postOf(externalId);
       return post !== null && post.chatId === chat.chatId ? [post.messageId] : [];
     });
-    const heard = await this.#options.heard?.of(chat.chatId, own);
+    const pushed = await this.#options.pushed?.of(chat.chatId, own);
     signal.throwIfAborted();
     for (const { externalId } of posts) {
       const observedAt = new Date(this.#options.clock()).toISOString();
       const post = postOf(externalId);
       if (post?.chatId !== chat.chatId) yield { kind: 'removed', raw: null, observedAt };
       else {
-        const { reactions = null, comments = null } = heard?.get(post.messageId) ?? {};
+        const { reactions = null, comments = null } = pushed?.get(post.messageId) ?? {};
         const raw = {
           ...(reactions === null ? {} : { message_reaction_count: reactions }),
           ...(comments === null ? {} : { discussion: { messages: comments } }),

@@ -1,8 +1,8 @@
 import { pause } from '#contracts/base/pause.ts';
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
-import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { Hearer, HearingState, NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import { textIn } from '../shared/members.ts';
 import { type ApiOptions, type ApiResult, callApi } from './api.ts';
 import { isOfOperator } from './chat.ts';
@@ -18,7 +18,7 @@ import { kinds, type Posted, type Told, toldIn, updateIdOf } from './updates.ts'
 export interface TelegramListenerOptions extends ApiOptions {
   readonly token: string;
   readonly codes: Pick<ConnectCodes, 'open' | 'take' | 'spoke'>;
-  readonly heard: Pick<HeardPosts, 'keep'>;
+  readonly pushed: Pick<PushedPosts, 'keep'>;
   /** Seconds that the network waits for an update. Default 25. */
   readonly waitSeconds?: number;
   /** Milliseconds before the next call after an error that names no time. */
@@ -172,12 +172,12 @@ class Turn {
   async #keepFigures(whats: readonly Told[], places: ReadonlySet<string>): Promise<void> {
     const reactions = whats.flatMap((what) => (what.kind === 'reactions' ? [what.reactions] : []));
     const discussions = whats.flatMap((what) => (what.kind === 'discussion' ? [what.discussion] : []));
-    const heard = {
+    const pushed = {
       reactions: reactions.filter(({ place }) => places.has(place)),
       discussions: discussions.filter(({ place }) => places.has(place)),
       comments: whats.flatMap((what) => (what.kind === 'comment' ? [what.comment] : [])),
     };
-    if (Object.values(heard).some(({ length }) => length > 0)) await this.#options.heard.keep(heard);
+    if (Object.values(pushed).some(({ length }) => length > 0)) await this.#options.pushed.keep(pushed);
   }
 
   /** False: not now. */

@@ -1,5 +1,5 @@
 import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
-import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
+import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import { TelegramAdapter } from './adapter.ts';
 import { TelegramInsights } from './insights.ts';
 import { TelegramListener } from './listener.ts';
@@ -16,13 +16,13 @@ export interface TelegramConfig {
 }
 
 export const liveTelegram = (
-  shared: Omit<TelegramOptions, 'operatorToken' | 'api' | 'heard'> & {
+  shared: Omit<TelegramOptions, 'operatorToken' | 'api' | 'pushed'> & {
     readonly codes: ConnectCodes;
-    readonly heard: HeardPosts;
+    readonly pushed: PushedPosts;
   },
   { telegramBotToken: operatorToken, telegramApi: api }: TelegramConfig,
 ) => {
-  const { http, codes, heard } = shared;
+  const { http, codes, pushed } = shared;
   const options = { ...shared, api, operatorToken };
   const ownBot = ownBotConnector({ http, api });
   const each = { adapter: new TelegramAdapter(options), source: new TelegramInsights(options) };
@@ -31,6 +31,6 @@ export const liveTelegram = (
   return {
     ...each,
     connectors: [operatorConnector(ofBot), ownBot],
-    listener: new TelegramListener({ ...ofBot, heard }),
+    listener: new TelegramListener({ ...ofBot, pushed }),
   };
 };

@@ -1,7 +1,7 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { HeardPosts } from '#contracts/ports/heard-posts.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { OnLimits } from '#contracts/ports/platform.ts';
+import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 
 export interface TelegramOptions {
   readonly http: NetworkHttp;
@@ -19,7 +19,7 @@ export interface TelegramOptions {
   /** Token of the operator's bot; null: there is none. */
   readonly operatorToken: string | null;
   /** What the updates of the operator's bot told of posts. Absent: a post has no figures. */
-  readonly heard?: Pick<HeardPosts, 'of'>;
+  readonly pushed?: Pick<PushedPosts, 'of'>;
 }
 
 export const cloud = 'https://api.telegram.org';

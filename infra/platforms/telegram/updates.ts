@@ -1,5 +1,5 @@
-import type { HeardComment, HeardDiscussion, HeardReactions } from '#contracts/ports/heard-posts.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import type { PushedComment, PushedDiscussion, PushedReactions } from '#contracts/ports/pushed-posts.ts';
 import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { codeIn } from './codes.ts';
 import { idIn } from './shapes.ts';
@@ -18,9 +18,9 @@ export interface Posted {
 
 export type Told =
   | { readonly kind: 'code'; readonly posted: Posted }
-  | { readonly kind: 'reactions'; readonly reactions: HeardReactions }
-  | { readonly kind: 'discussion'; readonly discussion: HeardDiscussion }
-  | { readonly kind: 'comment'; readonly comment: HeardComment }
+  | { readonly kind: 'reactions'; readonly reactions: PushedReactions }
+  | { readonly kind: 'discussion'; readonly discussion: PushedDiscussion }
+  | { readonly kind: 'comment'; readonly comment: PushedComment }
   /** Of the bot itself. */
   | { readonly kind: 'rights'; readonly chatId: string };
 

@@ -1,7 +1,6 @@
 /**
- * The packed rows as every other reader sees them. The events lie in `event_rows`; `events` is a view of them with the
- * bytes that were appended, for processes of the former release, which read and write it, and for people. `s` is a
- * schema name that passed `checkSchemaName`.
+ * The packed rows as a person sees them: the view `events` shows the rows of `event_rows` with the bytes that were
+ * appended. `s` is a schema name that passed `checkSchemaName`.
  */
 import { memberForms, members, shortWords } from './words.ts';
 
@@ -12,7 +11,7 @@ const array = (texts: readonly string[]): string => `array[${texts.map(literal).
 const uuidOf = (text: string): string =>
   `case when right(${text}, 36) ~ '^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$' then right(${text}, 36)::uuid end`;
 
-/** `unpack.ts` in SQL; slow, as it only serves readers that are there for the time of a deploy. */
+/** `unpack.ts` in SQL; slow, as no process reads it. */
 const unpackFunction = (s: string): string => `
   create function ${s}.unpack(packed bytea, known uuid[]) returns bytea language plpgsql immutable parallel safe as $body$
   declare
@@ -81,24 +80,9 @@ const unpackFunction = (s: string): string => `
 const bytesOf = (s: string, column: string, stream: string): string =>
   `case when packing is null then ${column} else ${s}.unpack(${column}, array[workspace, ${uuidOf('partition_key')}, ${stream}]) end`;
 
-/** Changes tables in which `events` is a table; the old rows stay as they are. */
-export const packedTables = (s: string): string => `
-  alter table ${s}.events rename to event_rows;
-  alter table ${s}.event_rows
-    add column workspace uuid,
-    add column unpacked_bytes integer,
-    add column packing smallint;
+export const unpackedView = (s: string): string => `
   ${unpackFunction(s)};
   create view ${s}.events as
     select position, stream, revision, id, type, ${bytesOf(s, 'data', uuidOf('stream'))} as data,
       ${bytesOf(s, 'metadata', 'null')} as metadata, created, topic, partition, partition_key
-    from ${s}.event_rows;
-  create function ${s}.insert_event() returns trigger language plpgsql as $body$
-  begin
-    insert into ${s}.event_rows (position, stream, revision, id, type, data, metadata, created, topic, partition, partition_key)
-    values (new.position, new.stream, new.revision, new.id, new.type, new.data, new.metadata,
-      coalesce(new.created, clock_timestamp()), new.topic, new.partition, new.partition_key);
-    return new;
-  end
-  $body$;
-  create trigger insert_event instead of insert on ${s}.events for each row execute function ${s}.insert_event();`;
+    from ${s}.event_rows;`;

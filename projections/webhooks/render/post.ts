@@ -106,11 +106,7 @@ const settled = (postId: string, post: Post) => {
 const failedIds = ({ indexes, outcomes }: Post): string[] =>
   [...indexes].flatMap(([id, place]) => (outcomes[place] === codes.failed ? [id] : []));
 
-/** Events of former builds do not have it. */
-const decisionOf = ({ decidedBy, comment }: Data<'PostReleased' | 'PostReturnedToDraft'>) => ({
-  decidedBy: decidedBy ?? null,
-  comment: comment ?? null,
-});
+const decisionOf = ({ decidedBy, comment }: Data<'PostReleased' | 'PostReturnedToDraft'>) => ({ decidedBy, comment });
 
 /** A post as a whole. Outcomes of its targets are published by the targets themselves. */
 export const post: Publisher<typeof postPublic, PostEvent, Post> = {

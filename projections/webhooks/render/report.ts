@@ -36,8 +36,7 @@ export const report: Publisher<Payloads, ReportEvent, Report> = {
           // The file that is fetched when the caller names no format; the schema guarantees one.
           const [file] = exports as [(typeof exports)[number]];
           const { format, bytes, sha256 } = file;
-          const known = completeness === undefined ? {} : { completeness };
-          return { reportId: id, runId, clientId, asOf, format, bytes, sha256, ...known };
+          return { reportId: id, runId, clientId, asOf, format, bytes, sha256, completeness };
         },
       },
     ],

@@ -50,12 +50,7 @@ export const reportPublic = {
           description: 'SHA-256 of the export in `format`, in lower-case hex.',
           examples: [exampleHash],
         }),
-        completeness: Type.Optional(
-          said(
-            Completeness,
-            'Whether its figures are final, and the days whose figures are not. Absent: not recorded.',
-          ),
-        ),
+        completeness: said(Completeness, 'Whether its figures are final, and the days whose figures are not.'),
       },
       { description: 'A completed run of a report, and its first file.' },
     ),

@@ -63,14 +63,8 @@ const exampleText = { excerpt: 'Our spring collection is here.', mediaIds: [exam
 const settled = { campaignId: Campaign, externalRef: Ref, counts: said(Counts, 'The outcomes of its targets.') };
 
 const decision = {
-  decidedBy: said(
-    Nullable(ActorRef),
-    'Who decided; null: an earlier release of the service stored the decision without it.',
-  ),
-  comment: said(
-    Nullable(Type.String({ maxLength: 2000 })),
-    'What the approver wrote for the author; null: nothing, or an earlier release stored the decision.',
-  ),
+  decidedBy: said(ActorRef, 'Who decided.'),
+  comment: said(Nullable(Type.String({ maxLength: 2000 })), 'What the approver wrote for the author; null: nothing.'),
 };
 
 export const postPublic = {

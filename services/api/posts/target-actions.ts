@@ -87,8 +87,8 @@ const shifted = (instant: string, minutes: number): string =>
 
 interface Retried {
   readonly now: string;
-  /** Of the content that is tried again. Absent from what a former release accepted. */
-  readonly postRevision?: number;
+  /** Of the content that is tried again. */
+  readonly postRevision: number;
   readonly isNotOut?: true;
 }
 

@@ -20,9 +20,9 @@ export const migratePeople = (pool: Pool): Promise<void> =>
         totp_confirmed boolean not null default false,
         recovery_macs bytea[] not null default '{}',
         recovery_version text,
-        created_at timestamptz not null default now()
+        created_at timestamptz not null default now(),
+        era integer not null default 0
       );
-      alter table auth.people add column if not exists era integer not null default 0;
       create table if not exists auth.passkeys (
         id uuid primary key,
         person_id uuid not null references auth.people on delete cascade,

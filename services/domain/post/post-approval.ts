@@ -70,9 +70,9 @@ export const superseded = (): Rejection =>
 
 /** A decision of a person about the post's request. */
 export type DecidePost =
-  | { readonly type: 'Release'; readonly approvalId: string; readonly hash: string; readonly decided?: Decision }
+  | { readonly type: 'Release'; readonly approvalId: string; readonly hash: string; readonly decided: Decision }
   | { readonly type: 'Reject'; readonly approvalId: string }
-  | { readonly type: 'ReturnToDraft'; readonly approvalId: string; readonly decided?: Decision };
+  | { readonly type: 'ReturnToDraft'; readonly approvalId: string; readonly decided: Decision };
 
 /** Who decided, and what they wrote. */
 interface Decision {
@@ -80,8 +80,7 @@ interface Decision {
   readonly comment: string | null;
 }
 
-const told = (decided: Decision | undefined) =>
-  decided === undefined ? {} : { decidedBy: decided.by, comment: decided.comment };
+const followed = ({ by, comment }: Decision) => ({ decidedBy: by, comment });
 
 /**
  * @param open targets that are not settled and that no cancel names
@@ -101,7 +100,7 @@ export const decidePost = (
       if (status === 'released') return [];
       if (status !== 'pending' || approval.hash !== command.hash || open(targetIds).length === 0) throw superseded();
       return [
-        { type: 'PostReleased', data: { approvalId: approval.id, hash: approval.hash, ...told(command.decided) } },
+        { type: 'PostReleased', data: { approvalId: approval.id, hash: approval.hash, ...followed(command.decided) } },
       ];
     case 'Reject':
       if (status === 'rejected') return [];
@@ -116,7 +115,7 @@ export const decidePost = (
       if (status !== 'pending' || held.length === 0) throw superseded();
       // Of a post that was released before, a target may be out: it stays held, and waits for a revise.
       return isWhole
-        ? [{ type: 'PostReturnedToDraft', data: { approvalId: approval.id, ...told(command.decided) } }]
+        ? [{ type: 'PostReturnedToDraft', data: { approvalId: approval.id, ...followed(command.decided) } }]
         : [];
   }
 };

@@ -29,15 +29,13 @@ export const migrateParking = async (tx: PoolClient): Promise<void> => {
       position int8 not null,
       reason text not null,
       parked_at timestamptz not null default now(),
+      workspace_id uuid,
+      -- Of a stream's first row alone: from then on the stream is to be tried again.
+      retry_at timestamptz,
       primary key (consumer_group, stream, revision)
     );
-    -- Looked for first: a change of the table would wait for all who write, and hold up those behind it.
+    -- Looked for first: an index would wait for all who write, and hold up those behind it.
     do $$ begin
-      if not exists (select from pg_attribute
-        where attrelid = 'ops.parked_events'::regclass and attname = 'retry_at') then
-        -- retry_at, of a stream's first row alone: from then on the stream is to be tried again.
-        alter table ops.parked_events add column workspace_id uuid, add column retry_at timestamptz;
-      end if;
       if to_regclass('ops.parked_events_blamed') is null then
         create index parked_events_wanted on ops.parked_events (consumer_group, stream, revision)
           where retry_at is not null;

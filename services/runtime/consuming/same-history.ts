@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { PoolClient } from 'pg';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 
 /**
@@ -10,9 +9,11 @@ import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts
  */
 export interface LastEvent {
   readonly position: bigint;
-  /** Null: a process of an older release, which kept no ids, moved the position. */
-  readonly eventId: string | null;
+  readonly eventId: string;
 }
+
+/** The position of a consumer; `eventId` null: the batch that moved it did not have the event at it. */
+type Reached = Omit<LastEvent, 'eventId'> & { readonly eventId: string | null };
 
 const restored =
   'It is another store, or one that was restored to an earlier day. Name the store that this database was read from, or ' +
@@ -42,21 +43,20 @@ const firstFrom = async (
 
 /**
  * Reads the event at the position that `who` has reached. Call this before reading on.
- * @returns the event; null: an older release kept the position of one of the store's own records
  * @throws EventStoreError `invalid_position` if the store has another history. The message is for an operator.
  */
 export const requireSameHistory = async (
   store: Pick<EventStore, 'readAll' | 'head'>,
   who: string,
-  { position, eventId }: LastEvent,
-): Promise<RecordedEvent | null> => {
+  { position, eventId }: Reached,
+): Promise<void> => {
   const found = await firstFrom(store, position);
   if (found !== 'nothing' && found?.position === position) {
-    if (eventId === null || found.id === eventId) return found;
+    if (eventId === null || found.id === eventId) return;
   }
   const head = await store.head();
   const isWithin = head !== null && head >= position;
-  if (eventId === null && found !== 'nothing' && isWithin) return null;
+  if (eventId === null && found !== 'nothing' && isWithin) return;
   const kept = eventId === null ? `position ${position}` : `position ${position}, event ${eventId}`;
   let there = 'another record begins there';
   if (!isWithin) there = head === null ? 'the store is empty' : `the store ends at position ${head}`;
@@ -97,36 +97,6 @@ export const idsOf = (records: readonly { readonly position: bigint; readonly id
 
 export const eventAt = (ids: readonly LastEvent[], position: bigint | null): string | null =>
   ids.findLast((one) => one.position === position)?.eventId ?? null;
-
-/**
- * Adds the event beside a consumer's position. The function with five parameters stays for processes of an older
- * release: when one of them moves the position, `event_position` stays behind, and the event at the position is
- * unknown. The check for the column comes first, because `alter table` waits for all writers and blocks later ones.
- */
-export const migrateLastEvents = async (tx: PoolClient): Promise<void> => {
-  await tx.query(`
-    do $$ begin
-      if not exists (select from pg_attribute
-        where attrelid = 'ops.consumer_positions'::regclass and attname = 'event_id') then
-        alter table ops.consumer_positions add column event_id uuid, add column event_position int8;
-      end if;
-    end $$;
-    create or replace function ops.consume_move(m_group text, m_lane text, m_epoch int8, m_next int8, m_position int8,
-      m_event uuid) returns bool language plpgsql as $$
-    declare
-      is_known bool := m_event is not null;
-    begin
-      update ops.consumer_positions p
-      set next_offset = m_next, position = greatest(p.position, m_position), updated_at = now(),
-        event_id = case when is_known and (p.position is null or m_position >= p.position)
-          then m_event else p.event_id end,
-        event_position = case when is_known and (p.position is null or m_position >= p.position)
-          then m_position else p.event_position end
-      where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
-        and (p.next_offset, p.position) is distinct from (m_next, m_position);
-      return found;
-    end $$`);
-};
 
 /** A row of positions as Postgres returns it; `event_id` is null unless it belongs to the position. */
 interface PositionRow {

@@ -12,10 +12,8 @@ import type { Mode } from '#schemas/common.ts';
 export const keyPattern = 'sk_(live|test)_[A-Za-z0-9_-]{43}[0-9A-Za-z]{6}';
 
 const whole = new RegExp(`^${keyPattern}$`);
-/** Keys from before the checksum work until they expire. */
-const former = /^sk_(live|test)_[A-Za-z0-9_-]{20,200}$/;
-/** Any text in which keys stand, former ones too: a key ends where no further character of one follows. */
-const keysIn = /(?<![A-Za-z0-9_-])sk_(live|test)_[A-Za-z0-9_-]{20,200}(?![A-Za-z0-9_-])/g;
+/** Any text in which keys stand: a key ends where no further character of one follows. */
+const keysIn = new RegExp(`(?<![A-Za-z0-9_-])${keyPattern}(?![A-Za-z0-9_-])`, 'g');
 
 const digits = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const checksumLength = 6;
@@ -37,8 +35,8 @@ export const mintSecret = (mode: Mode): string => {
 
 const isChecked = (key: string): boolean => checksumOf(key.slice(0, -checksumLength)) === key.slice(-checksumLength);
 
-/** Whether the token may be a key. One of the length of ours with a wrong checksum is none. */
-export const isKeyForm = (token: string): boolean => (whole.test(token) ? isChecked(token) : former.test(token));
+/** Whether the token may be a key. */
+export const isKeyForm = (token: string): boolean => whole.test(token) && isChecked(token);
 
 /** The different texts in a text that may be keys, in their order. */
 export const keysOf = (text: string): readonly string[] => [...new Set(text.match(keysIn) ?? [])].filter(isKeyForm);

@@ -59,7 +59,6 @@ const hidden = [
   'SECRET_KEY',
   'DATABASE_URL',
   'ESDB_URL',
-  'EVENTSTORE_URL',
   'CLICKHOUSE_URL',
   'S3_ACCESS_KEY_ID',
   'S3_SECRET_ACCESS_KEY',
@@ -83,8 +82,7 @@ const readOne = <T>(name: string, value: string, reader: SettingReader<T>): T =>
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
   const read = Object.entries<Variable<unknown>>(variables).map(
-    ([key, { name: now, former, read: reader, fallback }]): [string, unknown] => {
-      const name = former !== undefined && env[now] === undefined && env[former] !== undefined ? former : now;
+    ([key, { name, read: reader, fallback }]): [string, unknown] => {
       const value = env[name];
       return [key, value === undefined ? fallback : readOne(name, value, reader)];
     },

@@ -75,10 +75,11 @@ const commandOf = (
   approvalId: string,
   { status, about, decided: found }: Exclude<ApprovalState, { status: 'none' }>,
 ): DecidePost | null => {
-  const decided = found === null ? {} : { decided: { by: found.by, comment: found.comment } };
-  if (status === 'approved') return { type: 'Release', approvalId, hash: about.contentHash, ...decided };
+  if (found === null) return null;
+  const decided = { by: found.by, comment: found.comment };
+  if (status === 'approved') return { type: 'Release', approvalId, hash: about.contentHash, decided };
   if (status === 'rejected') return { type: 'Reject', approvalId };
-  return status === 'changes_requested' ? { type: 'ReturnToDraft', approvalId, ...decided } : null;
+  return status === 'changes_requested' ? { type: 'ReturnToDraft', approvalId, decided } : null;
 };
 
 const decisionTypes = ['ApprovalApproved', 'ApprovalRejected', 'ApprovalChangesRequested'];

@@ -9,7 +9,7 @@ import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -48,7 +48,7 @@ const live = liveNetworks({
     credentials: new PostgresCredentials({ pool, keys: new PostgresDataKeys({ pool, secrets: new Secrets(key) }) }),
     appLimits: new PostgresAppLimits({ pool }),
     connectCodes: new PostgresConnectCodes({ pool }),
-    heardPosts: new PostgresHeardPosts({ pool }),
+    pushedPosts: new PostgresPushedPosts({ pool }),
   },
   ...{ http, clock: clock.now },
   config: { ...config, xClientId: 'app-id', xClientSecret: 'app:secret', xApi, telegramApi, telegramBotToken: null },

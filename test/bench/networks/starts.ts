@@ -11,7 +11,7 @@ import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Account, PublishingWorld } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
@@ -77,7 +77,7 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
   const keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
   const credentials = new PostgresCredentials({ pool, keys });
   for (const one of [keys, credentials]) await one.migrate();
-  for (const Store of [PostgresAppLimits, PostgresConnectCodes, PostgresHeardPosts])
+  for (const Store of [PostgresAppLimits, PostgresConnectCodes, PostgresPushedPosts])
     await new Store({ pool }).migrate();
   const networks = await simulate();
   const { accounts, ...origins } = networks.told;

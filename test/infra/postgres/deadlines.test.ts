@@ -131,7 +131,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     try {
       await holder.query('begin');
       await holder.query(
-        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+        `insert into es.event_rows (position, stream, revision, id, type, data, metadata, partition_key)
          values (9000000001, $1, 0, gen_random_uuid(), 'X', '', '', '')`,
         [culprit],
       );
@@ -162,7 +162,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     try {
       await holder.query('begin');
       await holder.query(
-        `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+        `insert into es.event_rows (position, stream, revision, id, type, data, metadata, partition_key)
          values (9000000000, $1, 0, gen_random_uuid(), 'X', '', '', '')`,
         [culprit],
       );

@@ -306,7 +306,7 @@ suite('postgres event store: groups and tail', (t) => {
     await tail.close();
   });
 
-  t('tables of an older release get the append function of this release', async () => {
+  t('tables of another build get the append function of this one', async () => {
     await runSql(harness.url, `drop function es.append_group`);
     const newer = await PostgresEventStore.open({ url: harness.url });
     try {

@@ -1,8 +1,8 @@
-/** The packed form of events: every byte comes back, in this release and by SQL, and rows of every release are readable. */
+/** The packed form of events: every byte comes back, here and by SQL, and rows that are not packed are readable. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type EventToAppend, maxAppendBytes } from '#contracts/ports/event-store.ts';
-import { appendGroup, tables } from '#infra/postgres/event-store.sql.ts';
+import { appendGroup } from '#infra/postgres/event-store.sql.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import type { Known } from '#infra/postgres/packing/known-uuids.ts';
 import { pack } from '#infra/postgres/packing/pack.ts';
@@ -210,24 +210,22 @@ suite('packed events', { timeoutMs: 120_000 }, (t) => {
     assert.equal((await store.read(stream)).length, 1);
   });
 
-  t('tables of the former release: its rows stay, it reads and writes on, and all are one history', async () => {
-    const schema = 'former';
-    await runSql(harness.url, `${tables(schema)} insert into ${schema}.layout (partitions) values (12)`);
+  t('rows that are packed and rows that are not are one history, and the view shows the bytes of both', async () => {
+    const schema = 'mixed';
+    const over = await PostgresEventStore.open({ url: harness.url, schema });
     const insert = async (stream: string, revision: number, metadata: string): Promise<void> => {
       await runSql(
         harness.url,
-        `insert into ${schema}.events (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
-         values (nextval('${schema}.positions'), $1, $2, gen_random_uuid(), 'Former', $3, $4, 'posts', 1, $5)`,
+        `insert into ${schema}.event_rows (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
+         values (nextval('${schema}.positions'), $1, $2, gen_random_uuid(), 'Plain', $3, $4, 'posts', 1, $5)`,
         [stream, revision, Buffer.from('{"a":1}'), Buffer.from(metadata), post],
       );
     };
     const metadata = JSON.stringify({ workspaceId: workspace, partitionKey: post });
     const stream = `target-${randomUUID()}`;
-    await insert(stream, 0, metadata);
-    const over = await PostgresEventStore.open({ url: harness.url, schema });
     try {
+      await insert(stream, 0, metadata);
       await over.append(stream, 0n, [eventOf('{"b":2}', metadata)]);
-      // Into the view, as its statements name it.
       await insert(stream, 2, metadata);
       await over.append(stream, 2n, [eventOf('{"c":3}', metadata)]);
       const wanted = ['{"a":1}', '{"b":2}', '{"a":1}', '{"c":3}'];

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { fill, keepsTheLaw } from '#test/services/relay/world.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { suite } from '#test/support/suite.ts';
@@ -56,20 +56,6 @@ suite('relay checkpoint in Postgres', (t) => {
     assert.equal(await checkpoint.save(last, 1n), true);
     await checkpoint.release(1n);
     assert.deepEqual(await checkpoint.acquire('b', 60_000), { epoch: 2n, last });
-  });
-
-  t('the table of the former release works: its position has no event id', async () => {
-    await pool.query(`create schema former; create table former.relay_checkpoints (name text primary key, position bigint,
-      epoch bigint not null default 0, holder text, until timestamptz not null default '-infinity', saved_at timestamptz);
-      insert into former.relay_checkpoints (name, position) values ('relay', 5)`);
-    const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'former' });
-    await Promise.all([checkpoint.prepare(), checkpoint.prepare()]);
-    assert.deepEqual(await checkpoint.acquire('a', 0), { epoch: 1n, last: { position: 5n, eventId: null } });
-    const last = event(7n);
-    assert.equal(await checkpoint.save(last, 1n), true);
-    assert.deepEqual(await checkpoint.acquire('b', 0), { epoch: 2n, last });
-    await pool.query(`update former.relay_checkpoints set position = 9, saved_at = clock_timestamp() where epoch = 2`);
-    assert.deepEqual(await checkpoint.acquire('c', 0), { epoch: 3n, last: { position: 9n, eventId: null } });
   });
 
   t('a former holder can neither renew nor save nor release', async () => {

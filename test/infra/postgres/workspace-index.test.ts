@@ -44,7 +44,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     runSql(
       harness.url,
       `with base as materialized (select nextval('es.positions') as first, setval('es.positions', currval('es.positions') + $2))
-       insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+       insert into es.event_rows (position, stream, revision, id, type, data, metadata, partition_key)
        select first + n, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', '{}',
          convert_to('{"workspaceId":"' || $1 || '"}', 'utf8'), 'k' from base, generate_series(1, $2) n`,
       [theirs, count],
@@ -164,7 +164,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
     await runSql(harness.url, 'delete from es.events where position >= $1', [gone.position]);
     await runSql(
       harness.url,
-      `insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+      `insert into es.event_rows (position, stream, revision, id, type, data, metadata, partition_key)
        select p, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', '{}',
          convert_to('{"workspaceId":"' || $1 || '"}', 'utf8'), 'k' from unnest($2::int8[]) p`,
       [theirs, [gone.position, last.position]],
@@ -196,7 +196,7 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
       await runSql(
         harness.url,
         `delete from es.events where position > ${head - 20n};
-         insert into es.events (position, stream, revision, id, type, data, metadata, partition_key)
+         insert into es.event_rows (position, stream, revision, id, type, data, metadata, partition_key)
          select ${head - 20n} + n, 'post-' || gen_random_uuid(), 0,
            case when n = 1 then '${again}' else gen_random_uuid() end, 'PostCreated', '{}',
            convert_to('{"workspaceId":"' || case when n = 1 then '${mine}' else '${theirs}' end || '"}', 'utf8'), 'k'

@@ -11,7 +11,7 @@ import {
   unlock,
 } from '#projections/analytics/dirty.ts';
 import { migrateAnalytics } from '#projections/analytics/live.ts';
-import { markFormer, startsWithRule } from '#projections/analytics/rules.ts';
+import { markOutdated, startsWithRule } from '#projections/analytics/rules.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -199,36 +199,22 @@ suite('marks of days', (t) => {
     assert.equal((await marksOf(pool, 18, [workspaceId], 999)).length, 301);
   });
 
-  t('days that an older release marks or counts are marked in this release too', async () => {
-    const workspaceId = randomUUID();
-    const kinds = async () => (await marksOf(pool, 14, [workspaceId], 9)).map(({ kind }) => kind).sort();
-    await pool.query(`insert into ops.analytics_dirty values (14, $1, '2026-02-01', 5)`, [workspaceId]);
-    assert.deepEqual(await kinds(), ['account', 'post']);
-    await clearMarks(pool, 14, await marksOf(pool, 14, [workspaceId], 9));
-    await pool.query('update ops.analytics_dirty set mark = 6 where version = 14');
-    assert.deepEqual(await kinds(), ['account', 'post']);
-    await clearMarks(pool, 14, await marksOf(pool, 14, [workspaceId], 9));
-    await pool.query('delete from ops.analytics_dirty where version = 14');
-    assert.deepEqual(await kinds(), ['account', 'post']);
-    await migrateAnalytics(pool);
-  });
-
-  t('days counted by a former rule are marked once, in steps; days of new tables are not', async () => {
+  t('days counted by an earlier rule are marked once, in steps; days of new tables are not', async () => {
     const ids = [randomUUID(), randomUUID()].sort();
     await pool.query(
       `insert into ops.analytics_days (version, workspace_id, day)
        select 15, id, current_date - n from unnest($1::uuid[]) id, generate_series(1, 400) n`,
       [ids],
     );
-    assert.equal(await markFormer(pool, 15), 500);
+    assert.equal(await markOutdated(pool, 15), 500);
     assert.equal((await marksOf(pool, 15, ids, 5_000)).length, 500);
-    assert.equal(await markFormer(pool, 15), 300);
+    assert.equal(await markOutdated(pool, 15), 300);
     const marks = await marksOf(pool, 15, ids, 5_000);
     assert.deepEqual([marks.length, new Set(marks.map(({ kind }) => kind))], [800, new Set(['gains'])]);
     await clearMarks(pool, 15, marks);
-    assert.equal(await markFormer(pool, 15), 0);
+    assert.equal(await markOutdated(pool, 15), 0);
     await pool.query(`insert into ops.analytics_days values (16, $1, current_date)`, [ids[0]]);
     await startsWithRule(pool, 16);
-    assert.equal(await markFormer(pool, 16), 0);
+    assert.equal(await markOutdated(pool, 16), 0);
   });
 });

@@ -186,7 +186,7 @@ suite('a webhook endpoint limited to clients', { timeoutMs: 90_000 }, (t) => {
     await running.stop();
   });
 
-  t('an endpoint of a release without limits has none', () => {
+  t('an endpoint without a limit gets the events of every client, a limited one those of its clients', () => {
     assert.equal(isWithin(null, null), true);
     assert.equal(isWithin(['a'], null), false);
     assert.equal(isWithin(['a'], 'a'), true);

@@ -8,11 +8,10 @@ import {
   type RecordedEvent,
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
-import { migrate } from '#projections/webhooks/tables.ts';
 import { claimTurn, endTurn, nextTurnMs } from '#projections/webhooks/turns.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
 import { clientFields } from '#test/support/samples.ts';
@@ -188,41 +187,6 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     away.clear();
     await until('its own', async () => (await world.deliveries(stuck.endpointId)).length > 0);
     await dispatcher.stop();
-  });
-
-  t('catch-ups of the former release begin at their event, also while that release runs', async () => {
-    const { pool } = world.world;
-    // The former release leaves tables without the column, and later rows without a value in it.
-    const asBefore = 'update ops.webhook_jobs set not_before = now(), from_inclusive = null';
-    for (const beside of [false, true]) {
-      const writing = await dispatching();
-      const { endpointId, missed } = await offAndOn(randomUUID(), hoursAgo(2), hoursAgo(1));
-      await pool.query(`alter table ops.webhook_jobs alter column not_before set default now() + interval '1 day'`);
-      await writing.give();
-      await writing.stop();
-      await pool.query('alter table ops.webhook_jobs alter column not_before set default now()');
-      if (beside) await pool.query(`${asBefore} where settle_at is null`);
-      else {
-        await pool.query('alter table ops.webhook_jobs drop column from_inclusive');
-        await pool.query(`update ops.webhook_jobs set not_before = now() where settle_at is null`);
-        await migrate(pool);
-      }
-      const { rows } = await pool.query(
-        'select from_inclusive is null as old from ops.webhook_jobs where endpoint_id = $1',
-        [endpointId],
-      );
-      assert.deepEqual(
-        rows.map(({ old }) => old),
-        [beside, beside],
-      );
-      const reading = await dispatching();
-      await until('the delivery', async () => (await world.deliveries(endpointId)).length > 0);
-      assert.deepEqual(
-        (await world.deliveries(endpointId)).map(({ position }) => position),
-        [missed],
-      );
-      await reading.stop();
-    }
   });
 
   t('a new endpoint needs no catch-up, unless its lane changed its owner meanwhile', async () => {

@@ -463,8 +463,7 @@ suite('published: posts', (t) => {
       .when(submitted)
       .gives({ 'post.submitted': { ...ids, approvalId, plan: 3, submittedBy, targetCount: 2 } });
     const decided = { decidedBy: { type: 'guest', id: 'link' }, comment: 'Lovely.' } as const;
-    // Events of former builds do not have the decision.
-    const untold = { decidedBy: null, comment: null };
+    const silent = { ...decided, comment: null };
     const released = { ...post('PostReleased', { approvalId, hash, ...decided }), at: at(5) };
     await given(held(3, 2), submitted)
       .when(released)
@@ -476,15 +475,15 @@ suite('published: posts', (t) => {
     const times = [at(40), at(50)].map((dueAt) => ({ ...time, dueAt }));
     const revised = post('PostRevised', { body, changed: ['schedule'], targetIds: named, times });
     await given(held(3, 2), submitted, revised, submitted)
-      .when({ ...post('PostReleased', { approvalId, hash }), at: at(45) })
-      .gives({ 'post.released': { ...ids, approvalId, ...untold, scheduledAt: at(45), targetCount: 2 } });
+      .when({ ...post('PostReleased', { approvalId, hash, ...silent }), at: at(45) })
+      .gives({ 'post.released': { ...ids, approvalId, ...silent, scheduledAt: at(45), targetCount: 2 } });
     const asked = { ...decided, comment: 'Shorter.' };
     await given(held(3, 2), submitted)
       .when(post('PostReturnedToDraft', { approvalId, ...asked }))
       .gives({ 'post.returned_to_draft': { ...ids, approvalId, ...asked } });
     await given(held(3, 2), submitted)
-      .when(post('PostReturnedToDraft', { approvalId }))
-      .gives({ 'post.returned_to_draft': { ...ids, approvalId, ...untold } });
+      .when(post('PostReturnedToDraft', { approvalId, ...silent }))
+      .gives({ 'post.returned_to_draft': { ...ids, approvalId, ...silent } });
   });
 
   t('a text is cut after whole characters', async () => {
@@ -622,8 +621,13 @@ suite('published: reports', (t) => {
     const told = { reportId, runId, clientId };
     const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
     await given(defined({ clientId }), requested)
-      .when(report('ReportRunCompleted', { runId, asOf: at(0), exports }))
-      .gives({ 'report.run.completed': { ...told, format: 'pdf', asOf: at(0), bytes: 7, sha256: 'a'.repeat(64) } });
+      .when(report('ReportRunCompleted', { runId, asOf: at(0), exports, completeness }))
+      .gives({
+        'report.run.completed': {
+          ...{ ...told, format: 'pdf', asOf: at(0), bytes: 7 },
+          ...{ sha256: 'a'.repeat(64), completeness },
+        },
+      });
     await given(defined({}), requested)
       .when(report('ReportRunCompleted', { runId, asOf: null, exports: exports.slice(1), completeness }))
       .gives({

@@ -1,8 +1,8 @@
 /** Callers at their worst, before anybody knows who they are: guesses, floods, connections held for nothing. */
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
 import { connect, type Socket } from 'node:net';
 import type { Context } from 'koa';
+import { mintSecret } from '#runtime/identity/key-form.ts';
 import { noProxies, readTrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import { createRegistry } from '#runtime/process/telemetry.ts';
 import { Allowance } from '#services/api/call/allowances.ts';
@@ -15,7 +15,7 @@ import { watched } from '#test/support/pool.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
-const guess = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
+const guess = () => mintSecret('live');
 
 suite('limits of callers', (t) => {
   let world: World;

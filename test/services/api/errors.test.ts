@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import http from 'node:http';
 import knexFor from 'knex';
+import { mintSecret } from '#runtime/identity/key-form.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { contractFiles } from '#services/api/emit.ts';
 import { errorPages } from '#services/api/reference.ts';
@@ -255,7 +256,7 @@ suite('errors over HTTP', { waits: true }, (t) => {
       // Guessing tokens ends too.
       const guesses = [];
       for (let at = 0; at < 7; at += 1)
-        guesses.push((await small.callerWith(`sk_live_${'g'.repeat(43)}`).get('/agency')).status);
+        guesses.push((await small.callerWith(mintSecret('live')).get('/agency')).status);
       assert.deepEqual(guesses, [401, 401, 401, 401, 401, 429, 429]);
       assert.equal((await small.tester.get('/agency')).status, 200);
     } finally {

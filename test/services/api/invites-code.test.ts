@@ -40,10 +40,10 @@ suite('a guest connects a chat by a code', (t) => {
       const ownBot = ownBotConnector({ http, api: network.origin });
       return { telegram: [operatorConnector({ ...ofBot, http, codes: gated }), ownBot] };
     });
-    const { http, codes, heard } = { http: it.http, codes: it.codes, heard: { keep: async () => undefined } };
+    const { http, codes, pushed } = { http: it.http, codes: it.codes, pushed: { keep: async () => undefined } };
     const hearer = { connected: async () => new Set<string>(), changed: async () => true, state: () => undefined };
     const pauses = { hearing: 1, unavailable: 1, conflict: 1 };
-    listening = new TelegramListener({ ...ofBot, http, codes, heard, pauses }).listen(hearer, stop.signal);
+    listening = new TelegramListener({ ...ofBot, http, codes, pushed, pauses }).listen(hearer, stop.signal);
   });
   t.after(async () => {
     stop.abort();

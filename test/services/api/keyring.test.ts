@@ -8,6 +8,7 @@ import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestSkip } from '#runtime/consuming/parked-requests.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { mintSecret } from '#runtime/identity/key-form.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { Keyring } from '#services/api/callers/keyring.ts';
@@ -73,7 +74,7 @@ suite('keyring', (t) => {
       clientIds: null,
     },
   });
-  const someToken = () => `sk_live_${randomUUID().replaceAll('-', '')}`;
+  const someToken = () => mintSecret('live');
 
   const keyringOver = (pool: Pool, freshness?: Pick<Freshness, 'isBehind'>) => {
     const store = new DomainStore(world.store, world.codec, defaultPartitions);

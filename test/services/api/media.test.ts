@@ -501,7 +501,7 @@ suite('room for media', (t) => {
     },
   );
 
-  t('assets from a release without quotas are counted in pieces, by one worker at a time', async () => {
+  t('assets without a right count are counted in pieces, by one worker at a time', async () => {
     const { store, pool, logger } = world;
     const made = await world.agency('Old Hand');
     const twin = testTwinIdOf(made.workspaceId);

@@ -45,7 +45,13 @@ suite('runs of reports over HTTP', (t) => {
   const complete = (workspaceId: string, id: string, runId: unknown) => {
     const key = `${workspaceId}/reports/${runId}/report-1.pdf`;
     const file = { format: 'pdf', key, contentType: 'application/pdf', bytes: 4, sha256: 'a'.repeat(64) } as const;
-    return command(workspaceId, id, { type: 'Complete', runId: String(runId), asOf: null, exports: [file] });
+    return command(workspaceId, id, {
+      type: 'Complete',
+      runId: String(runId),
+      asOf: null,
+      exports: [file],
+      completeness: { complete: true, provisionalDays: [] },
+    });
   };
   const agency = async () => {
     const made = await world.agency();

@@ -18,6 +18,8 @@ const definition: ReportDefinition = {
   schedule: { every: 'week', weekday: 1, dayOfMonth: null, hour: 6 },
 };
 
+const final = { complete: true, provisionalDays: [] };
+
 suite('reports over HTTP', (t) => {
   let world: World;
   let other: Caller;
@@ -136,7 +138,7 @@ suite('reports over HTTP', (t) => {
       const bytes = contents[format];
       await world.deps.blobs.put(key, bytes, { contentType, bytes: bytes.length });
     }
-    await command(id, { type: 'Complete', runId, asOf: null, exports });
+    await command(id, { type: 'Complete', runId, asOf: null, exports, completeness: final });
     const { runs } = (await world.owner.get(`/reports/${id}`)).data as unknown as {
       readonly runs: readonly { readonly exportsUntil: string }[];
     };
@@ -178,7 +180,7 @@ suite('reports over HTTP', (t) => {
     const id = await define();
     const old = await request(id);
     const exports = [file(old, 'pdf', 'application/pdf', Buffer.from('%PDF'))];
-    await command(id, { type: 'Complete', runId: old, asOf: null, exports });
+    await command(id, { type: 'Complete', runId: old, asOf: null, exports, completeness: final });
     await command(id, { type: 'Define', definition: { ...definition, name: 'Renamed' } });
     const at = '2026-03-03T12:00:00.000Z';
     const broken = randomUUID();
@@ -215,7 +217,7 @@ suite('reports over HTTP', (t) => {
     const completed = async (at?: number): Promise<string> => {
       const runId = await request(id);
       const exports = [file(runId, 'pdf', 'application/pdf', Buffer.from('%PDF'))];
-      await tell(id, { type: 'Complete', runId, asOf: null, exports }, at);
+      await tell(id, { type: 'Complete', runId, asOf: null, exports, completeness: final }, at);
       await world.settled();
       return runId;
     };
@@ -254,7 +256,7 @@ suite('reports over HTTP', (t) => {
       const exported = file(runId, 'pdf', 'application/pdf', Buffer.from('%PDF'));
       const { key, contentType, bytes } = exported;
       await world.deps.blobs.put(key, Buffer.from('%PDF'), { contentType, bytes });
-      await command(id, { type: 'Complete', runId, asOf: null, exports: [exported] });
+      await command(id, { type: 'Complete', runId, asOf: null, exports: [exported], completeness: final });
       const { data } = await world.owner.get(`/reports/${id}/exports/${runId}`);
       const said = (await fetch(String(data.url))).headers.get('content-disposition') ?? '';
       assert.match(said, /filename="[^"]* 2026-02-01 2026-03-02\.pdf"/);

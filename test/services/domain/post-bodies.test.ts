@@ -29,9 +29,10 @@ const revised = (content: string, ...targetIds: readonly string[]): PostEvent =>
   type: 'PostRevised',
   data: { body: body(content), changed: ['content'], targetIds: [...targetIds], times: null },
 });
+const decision = { decidedBy: { type: 'member', id: 'm' }, comment: null } as const;
 const released = (request: number): PostEvent => ({
   type: 'PostReleased',
-  data: { approvalId: `r${request}`, hash: `h${request}` },
+  data: { approvalId: `r${request}`, hash: `h${request}`, ...decision },
 });
 const rejected = (...targetIds: readonly string[]): PostEvent => ({
   type: 'PostTargetsChanged',
@@ -101,13 +102,15 @@ suite('the bodies of a post', (t) => {
     const first = [held, asking(1, 'a', 'b')];
     const two = [...first, revised('second', 'a', 'b'), asking(2, 'a', 'b')];
     deepEqual([live(...first).released, ...texts(live(...two))], [false, 'second', null]);
-    const returned = state([...two, { type: 'PostReturnedToDraft', data: { approvalId: 'r2' } }]);
+    const returned = state([...two, { type: 'PostReturnedToDraft', data: { approvalId: 'r2', ...decision } }]);
     equal(returned.status === 'draft' && returned.body.content, 'second');
     deepEqual([live(...two, released(2)).released, ...texts(live(...two, released(2)))], [true, 'second', null]);
   });
 
   t('changes that are requested leave it, where a part of the post is out', () => {
-    given(waiting).when({ type: 'ReturnToDraft', approvalId: 'r1' }).then([]);
+    given(waiting)
+      .when({ type: 'ReturnToDraft', approvalId: 'r1', decided: { by: decision.decidedBy, comment: null } })
+      .then([]);
   });
 
   t('a held revise says so in its event; one without an approval does not', () => {

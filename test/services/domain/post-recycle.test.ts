@@ -166,7 +166,10 @@ suite('the recycling of a post', (t) => {
   });
 
   t('survives a return to draft, and the next plan', () => {
-    const sentBack: PostEvent = { type: 'PostReturnedToDraft', data: { approvalId: 'x' } };
+    const sentBack: PostEvent = {
+      type: 'PostReturnedToDraft',
+      data: { approvalId: 'x', decidedBy: { type: 'member', id: 'm' }, comment: null },
+    };
     equal(recycleOf([live, wasSet, sentBack])?.enabled, true);
     equal(recycleOf([live, wasSet, sentBack, live])?.enabled, true);
   });

@@ -29,9 +29,10 @@ const exported = {
   bytes: 9,
   sha256: '0',
 } as const;
+const completeness = { complete: true, provisionalDays: [] };
 const completed: ReportEvent = {
   type: 'ReportRunCompleted',
-  data: { runId, asOf: '2026-03-03T01:00:00.000Z', exports: [exported] },
+  data: { runId, asOf: '2026-03-03T01:00:00.000Z', exports: [exported], completeness },
 };
 const failed: ReportEvent = { type: 'ReportRunFailed', data: { runId, code: 'report_failed', message: 'It did.' } };
 const removed: ReportEvent = { type: 'ReportRemoved', data: {} };
@@ -43,7 +44,13 @@ const run = {
   by: 'request',
   formats: null,
 } as const satisfies ReportCommand;
-const complete = { type: 'Complete', runId, asOf: null, exports: [exported] } as const satisfies ReportCommand;
+const complete = {
+  type: 'Complete',
+  runId,
+  asOf: null,
+  exports: [exported],
+  completeness,
+} as const satisfies ReportCommand;
 const fail = { type: 'Fail', runId, code: 'report_failed', message: 'It did.' } as const satisfies ReportCommand;
 
 suite('report', (t) => {
@@ -156,10 +163,11 @@ suite('report', (t) => {
     };
     deepEqual(runAfter(), open);
     const made = { status: 'completed', asOf: '2026-03-03T01:00:00.000Z', exports: [exported] };
-    deepEqual(runAfter(completed), { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z' });
-    const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
-    const complete: ReportEvent = { ...completed, data: { ...completed.data, completeness } };
-    deepEqual(runAfter(complete), { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z', completeness });
+    deepEqual(runAfter(completed), { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z', completeness });
+    const provisional = { complete: false, provisionalDays: ['2026-03-02'] };
+    const early: ReportEvent = { ...completed, data: { ...completed.data, completeness: provisional } };
+    const ended = { ...open, ...made, completedAt: '2026-01-01T00:00:00.000Z' };
+    deepEqual(runAfter(early), { ...ended, completeness: provisional });
     deepEqual(runAfter(failed), { ...open, status: 'failed', code: 'report_failed', message: 'It did.' });
   });
 

@@ -61,7 +61,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const [post = ''] = await world.published([one]);
     await world.heard([post]);
     posts.set(one.id, (all) => all.map(() => told(3)));
-    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+    const sql = `update ops.insights_jobs set use = 'feed', has_video = false,
       published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1 returning published_at as at`;
     const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [post]);
     await world.due(post);
@@ -74,7 +74,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const one = await world.account('x');
     const [post = ''] = await world.published([one]);
     await world.heard([post]);
-    const sql = `update ops.metrics_jobs set use = 'feed', has_video = false,
+    const sql = `update ops.insights_jobs set use = 'feed', has_video = false,
       published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1`;
     await world.posts.pool.query(sql, [post]);
     const look = async (answer: PostInsightsAnswer) => {
@@ -132,7 +132,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     return state.status === 'published' ? state.externalId : '';
   };
   const restOf = async (accountId: string) => {
-    const sql = 'select not_before as at, limits from ops.metrics_accounts where account_id = $1';
+    const sql = 'select not_before as at, limits from ops.insights_accounts where account_id = $1';
     const { rows } = await world.posts.pool.query<{ at: Date | null; limits: number }>(sql, [accountId]);
     return rows[0] ?? { at: null, limits: 0 };
   };
@@ -200,7 +200,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
     await world.heard([story, post]);
     posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
-    const sql = `update ops.metrics_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
+    const sql = `update ops.insights_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
       published_at = now() - interval '25 hours' where id = any($2::uuid[])`;
     await world.posts.pool.query(sql, [story, [story, post]]);
     await world.due(story, post);
@@ -215,7 +215,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const [story = ''] = await world.published([one]);
     await world.heard([story]);
     posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
-    const sql = `update ops.metrics_jobs set use = 'story', has_video = false, published_at = now() - interval '26 hours',
+    const sql = `update ops.insights_jobs set use = 'story', has_video = false, published_at = now() - interval '26 hours',
       gone_at = now() - interval '20 hours' where id = $1`;
     await world.posts.pool.query(sql, [story]);
     await world.due(story);
@@ -230,7 +230,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
       await world.heard([story, post]);
       const aged = async (hours: number) => {
-        const sql = `update ops.metrics_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
+        const sql = `update ops.insights_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
         published_at = date_trunc('milliseconds', now()) - $3 * interval '1 hour' where id = any($2::uuid[])
         returning published_at as at`;
         const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [story, [story, post], hours]);
@@ -240,7 +240,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         all.map(() => ({ ...told(1), raw: { insights: insights({ views: 1 }) } }) as PostInsightsAnswer),
       );
       // Another zone than that of the workspace, whose days the figures are of.
-      const away = 'update ops.metrics_accounts set timezone = $2 where account_id = $1';
+      const away = 'update ops.insights_accounts set timezone = $2 where account_id = $1';
       await world.posts.pool.query(away, [one.id, 'Asia/Kathmandu']);
       const publishedAt = await aged(22);
       const begun = Date.now();
@@ -286,7 +286,9 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     await world.heard([id]);
     for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
       posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
-      await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
+      await world.posts.pool.query('update ops.insights_accounts set not_before = null where account_id = $1', [
+        one.id,
+      ]);
       await world.due(id);
       await until('it rests', async () => (await restOf(one.id)).limits === limits + 1);
       const rest = ((await restOf(one.id)).at?.getTime() ?? 0) - Date.now();
@@ -294,7 +296,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       equal(asked.get(one.id), limits + 1);
     }
     posts.delete(one.id);
-    await world.posts.pool.query('update ops.metrics_accounts set not_before = null where account_id = $1', [one.id]);
+    await world.posts.pool.query('update ops.insights_accounts set not_before = null where account_id = $1', [one.id]);
     await world.tried(id);
     equal((await restOf(one.id)).limits, 0);
   });
@@ -338,7 +340,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       );
       for (const figuresOf of ['2026-02-30', 'today', '2099-01-01', '0001-01-01']) {
         accounts.set(one.id, () => ({ kind: 'reported', raw, observedAt: new Date().toISOString(), figuresOf }));
-        await world.posts.pool.query('delete from ops.metrics_parked where account_id = $1', [one.id]);
+        await world.posts.pool.query('delete from ops.insights_parked where account_id = $1', [one.id]);
         await world.due(one.id);
         await until(`${figuresOf} is set aside`, async () => (await world.parked(one.id)).length === 1);
       }
@@ -383,7 +385,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       await world.tried(id);
       const ahead = new Date(Date.now() + minute).toISOString();
       posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: ahead })));
-      await world.posts.pool.query(`update ops.metrics_jobs set gone_at = now() - interval '2 hours' where id = $1`, [
+      await world.posts.pool.query(`update ops.insights_jobs set gone_at = now() - interval '2 hours' where id = $1`, [
         id,
       ]);
       await world.due(id);
@@ -422,9 +424,9 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     for (const { id } of hanging) accounts.set(id, () => released.promise);
     await world.posts.pool.query(
       `with moved as (
-         update ops.metrics_jobs set due_at = date_trunc('milliseconds', now()) - case when id = $2 then interval '0' else interval '1 minute' end
+         update ops.insights_jobs set due_at = date_trunc('milliseconds', now()) - case when id = $2 then interval '0' else interval '1 minute' end
          where id = any($1::uuid[]) returning account_id, due_at)
-       update ops.metrics_accounts a set next_at = moved.due_at from moved where a.account_id = moved.account_id`,
+       update ops.insights_accounts a set next_at = moved.due_at from moved where a.account_id = moved.account_id`,
       [ids, other.id],
     );
     try {
@@ -532,7 +534,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const [id = ''] = await world.published([one]);
     await world.heard([id]);
     const seen = async () => {
-      const sql = 'select seen_revision as seen from ops.metrics_jobs where id = $1';
+      const sql = 'select seen_revision as seen from ops.insights_jobs where id = $1';
       return (await world.posts.pool.query<{ seen: number | null }>(sql, [id])).rows[0]?.seen;
     };
     for (let look = 0; look < 3; look += 1) {
@@ -542,7 +544,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       equal(await seen(), look);
     }
     // A row that is ahead of a stream which was put back to an earlier day.
-    await world.posts.pool.query('update ops.metrics_jobs set seen_revision = 90 where id = $1', [id]);
+    await world.posts.pool.query('update ops.insights_jobs set seen_revision = 90 where id = $1', [id]);
     await world.due(id);
     await world.tried(id);
     equal((await world.observed(id)).length, 4);

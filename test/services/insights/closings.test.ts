@@ -35,21 +35,21 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
     const clientId = randomUUID();
     const sql = `
       with a as (
-        insert into ops.metrics_accounts (account_id, workspace_id, client_id, platform, network, connected, next_at)
+        insert into ops.insights_accounts (account_id, workspace_id, client_id, platform, network, connected, next_at)
         select gen_random_uuid(), $1, $2, 'x', 'sandbox', true, now() + interval '1 day' from generate_series(1, $3)
         returning account_id
       ), p as (
-        insert into ops.metrics_parked (workspace_id, account_id, platform, reason, raw) select $1, account_id, 'x', '', '' from a
+        insert into ops.insights_parked (workspace_id, account_id, platform, reason, raw) select $1, account_id, 'x', '', '' from a
       )
-      insert into ops.metrics_jobs (id, kind, workspace_id, account_id, due_at, published_at)
+      insert into ops.insights_jobs (id, kind, workspace_id, account_id, due_at, published_at)
       select gen_random_uuid(), 'post', $1, account_id, now() + interval '1 day', now() from a, generate_series(1, $4)`;
     await parts.pool.query(sql, [workspace, clientId, count, jobsOfEach]);
     return clientId;
   };
   const of = (clientId: string) =>
-    `account_id in (select account_id from ops.metrics_accounts where client_id = '${clientId}')`;
-  const jobs = (clientId: string) => number(`ops.metrics_jobs where ${of(clientId)}`);
-  const parked = (clientId: string) => number(`ops.metrics_parked where ${of(clientId)}`);
+    `account_id in (select account_id from ops.insights_accounts where client_id = '${clientId}')`;
+  const jobs = (clientId: string) => number(`ops.insights_jobs where ${of(clientId)}`);
+  const parked = (clientId: string) => number(`ops.insights_parked where ${of(clientId)}`);
   const touchedSql = `
     select sum(seq_tup_read + coalesce(idx_tup_fetch, 0) + n_tup_ins + n_tup_upd + n_tup_del)::int as touched
     from pg_stat_xact_user_tables where schemaname = 'ops' and relname like 'metrics%'`;
@@ -73,13 +73,13 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
     const refreshId = randomUUID();
     await parts.pool.query(
       `with r as (
-         insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting, not_before)
+         insert into ops.insights_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting, not_before)
          values ($1, $2, $1, 'c', 3, now() + interval '1 day')
        ), j as (
-         update ops.metrics_jobs set wanted = true where ${of(erased)}
+         update ops.insights_jobs set wanted = true where ${of(erased)}
        )
-       insert into ops.metrics_refresh_accounts (refresh_id, account_id)
-       select $1, account_id from ops.metrics_accounts where client_id = $3`,
+       insert into ops.insights_refresh_accounts (refresh_id, account_id)
+       select $1, account_id from ops.insights_accounts where client_id = $3`,
       [refreshId, workspaceId, erased],
     );
     for (const [clientId, type] of [
@@ -90,7 +90,7 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
       ok(touched <= page, `${type} touched ${touched} rows`);
     }
     equal(await jobs(archived), accounts * jobsOfEach);
-    equal(await number('ops.metrics_zones where closed and id = any($1)', [[archived, erased]]), 2);
+    equal(await number('ops.insights_zones where closed and id = any($1)', [[archived, erased]]), 2);
     // A death here leaves the notes: the processes that start later find them.
     await closePage(parts.pool);
     const left = (await jobs(archived)) + (await jobs(erased));
@@ -103,31 +103,31 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
     ok((await jobs(archived)) > 0);
     const stop = new AbortController();
     const running = [1, 2].map(() => startInsights(observerOf(parts, parts.log), stop.signal));
-    await until('no note is left', async () => (await number('ops.metrics_closings')) === 0);
+    await until('no note is left', async () => (await number('ops.insights_closings')) === 0);
     stop.abort();
     await Promise.all(running.map(({ done }) => done));
     deepEqual([await jobs(archived), await jobs(erased), await jobs(other)], [0, 0, 2 * jobsOfEach]);
     deepEqual([await parked(archived), await parked(erased), await parked(other)], [accounts, 0, 2]);
     equal(
-      await number('ops.metrics_accounts where client_id = any($1) and next_at is not null', [[archived, erased]]),
+      await number('ops.insights_accounts where client_id = any($1) and next_at is not null', [[archived, erased]]),
       0,
     );
-    equal(await number('ops.metrics_refreshes where refresh_id = $1 and waiting = 0', [refreshId]), 1);
+    equal(await number('ops.insights_refreshes where refresh_id = $1 and waiting = 0', [refreshId]), 1);
   });
 
   t('a refresh of many accounts touches none of their jobs in its event; its pages ask for each, once', async () => {
     const clientId = await clientWith(accounts);
-    await parts.pool.query('update ops.metrics_accounts set revision = 0 where client_id = $1', [clientId]);
+    await parts.pool.query('update ops.insights_accounts set revision = 0 where client_id = $1', [clientId]);
     const { rows } = await parts.pool.query<{ id: string }>(
-      'select account_id as id from ops.metrics_accounts where client_id = $1',
+      'select account_id as id from ops.insights_accounts where client_id = $1',
       [clientId],
     );
     const accountIds = rows.map(({ id }) => id);
-    const wanted = () => number(`ops.metrics_jobs where wanted and ${of(clientId)}`);
+    const wanted = () => number(`ops.insights_jobs where wanted and ${of(clientId)}`);
     const refreshId = randomUUID();
     const touched = await applied('AnalyticsRefreshRequested', `refresh-${refreshId}`, workspaceId, { accountIds });
     ok(touched <= page, `the event touched ${touched} rows`);
-    deepEqual([await wanted(), await number('ops.metrics_refreshes where waiting = $1', [accounts])], [0, 1]);
+    deepEqual([await wanted(), await number('ops.insights_refreshes where waiting = $1', [accounts])], [0, 1]);
     const { store, sandbox, pool } = parts;
     const ask = () => askPage(pool, { store, sourceOf: () => sandbox, cadence });
     await ask();
@@ -136,9 +136,9 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
     const process = async () => {
       while (await ask());
     };
-    while ((await number('ops.metrics_asks')) > 0) await Promise.all([process(), process()]);
+    while ((await number('ops.insights_asks')) > 0) await Promise.all([process(), process()]);
     equal(await wanted(), accounts * jobsOfEach);
-    equal(await number('ops.metrics_refresh_accounts where not done and refresh_id = $1', [refreshId]), accounts);
-    equal(await number('ops.metrics_refreshes where waiting = $1', [accounts]), 1);
+    equal(await number('ops.insights_refresh_accounts where not done and refresh_id = $1', [refreshId]), accounts);
+    equal(await number('ops.insights_refreshes where waiting = $1', [accounts]), 1);
   });
 });

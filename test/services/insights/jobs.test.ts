@@ -31,7 +31,7 @@ suite('due accounts and refreshes', (t) => {
   /** Accounts that became ready so long ago. */
   const ready = async (workspace: string, count: number, ago: string, platform: Platform = 'x', rest = '-3 hours') => {
     const { rows } = await pool.query<{ id: string }>(
-      `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at, not_before)
+      `insert into ops.insights_accounts (account_id, workspace_id, platform, connected, next_at, not_before)
        select gen_random_uuid(), $1, $4, true, now() - $3::interval, now() + $5::interval from generate_series(1, $2)
        returning account_id as id`,
       [workspace, count, ago, platform, rest],
@@ -39,7 +39,7 @@ suite('due accounts and refreshes', (t) => {
     return rows.map(({ id }) => id);
   };
   const idsOf = (due: readonly DueAccount[]) => due.map(({ accountId }) => accountId);
-  const emptied = () => pool.query('delete from ops.metrics_accounts');
+  const emptied = () => pool.query('delete from ops.insights_accounts');
 
   t(
     'a look finds the longest waiting accounts of each network, but none that is not due, delayed or leased',
@@ -72,15 +72,15 @@ suite('due accounts and refreshes', (t) => {
     const large = randomUUID();
     await ready(large, 3_000, '2 hours');
     await pool.query(
-      `insert into ops.metrics_accounts (account_id, workspace_id, platform, connected, next_at)
+      `insert into ops.insights_accounts (account_id, workspace_id, platform, connected, next_at)
        select gen_random_uuid(), gen_random_uuid(), 'x', true, now() + n % 3 * interval '1 hour' - interval '1 minute'
        from generate_series(1, 1500) n`,
     );
-    await pool.query('analyze ops.metrics_accounts');
+    await pool.query('analyze ops.insights_accounts');
     const wanted = new Set(
       (
         await pool.query<{ id: string }>(
-          'select account_id as id from ops.metrics_accounts where workspace_id <> $1 and next_at <= now()',
+          'select account_id as id from ops.insights_accounts where workspace_id <> $1 and next_at <= now()',
           [large],
         )
       ).rows.map(({ id }) => id),
@@ -119,23 +119,23 @@ suite('due accounts and refreshes', (t) => {
     for (const id of [bad, good]) {
       await execute(parts.store, refresh, id, { type: 'Request', accountIds: [accountId] }, context);
       await pool.query(
-        `insert into ops.metrics_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
+        `insert into ops.insights_refreshes (refresh_id, workspace_id, cause_id, correlation_id, waiting)
          values ($1, $2, gen_random_uuid(), $3, 0)`,
         [id, workspaceId, id === bad ? '' : 'c'],
       );
-      const sql = 'insert into ops.metrics_refresh_accounts (refresh_id, account_id, done) values ($1, $2, true)';
+      const sql = 'insert into ops.insights_refresh_accounts (refresh_id, account_id, done) values ($1, $2, true)';
       await pool.query(sql, [id, accountId]);
     }
     await completeRefreshes(pool, parts.store, createLogger('metrics', 'silent'));
     const completed = async (id: string) => (await parts.store.load(refresh, id)).state.status;
     deepEqual([await completed(bad), await completed(good)], ['open', 'done']);
     const { rows } = await pool.query(
-      'select refresh_id as id, not_before > now() as rests from ops.metrics_refreshes',
+      'select refresh_id as id, not_before > now() as rests from ops.insights_refreshes',
     );
     deepEqual(rows, [{ id: bad, rests: true }]);
-    await pool.query('update ops.metrics_refreshes set correlation_id = $1, not_before = null', ['c']);
+    await pool.query('update ops.insights_refreshes set correlation_id = $1, not_before = null', ['c']);
     await completeRefreshes(pool, parts.store, createLogger('metrics', 'silent'));
     equal(await completed(bad), 'done');
-    ok((await pool.query('select 1 from ops.metrics_refresh_accounts')).rowCount === 0);
+    ok((await pool.query('select 1 from ops.insights_refresh_accounts')).rowCount === 0);
   });
 });

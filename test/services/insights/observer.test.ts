@@ -89,7 +89,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     await world.heard([id]);
     await world.due(id);
     const connected = async () => {
-      const sql = 'select connected from ops.metrics_accounts where account_id = $1';
+      const sql = 'select connected from ops.insights_accounts where account_id = $1';
       return (await world.posts.pool.query(sql, [one.id])).rows[0]?.connected;
     };
     await until('it is held', async () => (await connected()) === false);
@@ -160,7 +160,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     const change = { type: 'ChangeProfile', name: 'North', timezone: 'Pacific/Kiritimati' } as const;
     await execute(store, workspace, workspaceId, change, world.posts.context());
     const zone = async () =>
-      (await world.posts.pool.query('select timezone from ops.metrics_zones where id = $1', [workspaceId])).rows[0];
+      (await world.posts.pool.query('select timezone from ops.insights_zones where id = $1', [workspaceId])).rows[0];
     await until('the zone', async () => (await zone())?.timezone === 'Pacific/Kiritimati');
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
@@ -177,7 +177,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     await world.heard([id]);
     const { store } = world.posts;
     await execute(store, account, one.id, { type: 'Disconnect', reason: 'left' }, world.posts.context());
-    const sql = 'select connected from ops.metrics_accounts where account_id = $1';
+    const sql = 'select connected from ops.insights_accounts where account_id = $1';
     await until('held', async () => (await world.posts.pool.query(sql, [one.id])).rows[0]?.connected === false);
     await world.due(id);
     // Somebody else's turn comes and goes.

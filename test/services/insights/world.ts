@@ -37,7 +37,7 @@ export interface JobRow {
   readonly dueAt: Date;
   readonly failures: number;
   readonly goneAt: Date | null;
-  readonly toldAt: Date | null;
+  readonly answeredAt: Date | null;
   readonly wanted: boolean;
 }
 
@@ -102,8 +102,8 @@ export class MetricsWorld {
 
   async job(id: string): Promise<JobRow | null> {
     const { rows } = await this.posts.pool.query<JobRow>(
-      `select due_at as "dueAt", failures, gone_at as "goneAt", told_at as "toldAt", wanted
-       from ops.metrics_jobs where id = $1`,
+      `select due_at as "dueAt", failures, gone_at as "goneAt", answered_at as "answeredAt", wanted
+       from ops.insights_jobs where id = $1`,
       [id],
     );
     return rows[0] ?? null;
@@ -113,12 +113,12 @@ export class MetricsWorld {
   async due(...ids: readonly string[]): Promise<void> {
     await this.posts.pool.query(
       `with locked as materialized (
-         select account_id from ops.metrics_accounts
-         where account_id in (select account_id from ops.metrics_jobs where id = any($1::uuid[])) order by account_id for update),
+         select account_id from ops.insights_accounts
+         where account_id in (select account_id from ops.insights_jobs where id = any($1::uuid[])) order by account_id for update),
        moved as (
-         update ops.metrics_jobs j set due_at = date_trunc('milliseconds', now()) from locked
+         update ops.insights_jobs j set due_at = date_trunc('milliseconds', now()) from locked
          where j.id = any($1::uuid[]) and j.account_id = locked.account_id returning j.account_id)
-       update ops.metrics_accounts a set next_at = now() from moved where a.account_id = moved.account_id`,
+       update ops.insights_accounts a set next_at = now() from moved where a.account_id = moved.account_id`,
       [ids],
     );
   }
@@ -158,13 +158,13 @@ export class MetricsWorld {
 
   /** No row of it is left. */
   async forgotten(refreshId: string): Promise<void> {
-    const sql = `select 1 from ops.metrics_refreshes where refresh_id = $1
-      union all select 1 from ops.metrics_refresh_accounts where refresh_id = $1`;
+    const sql = `select 1 from ops.insights_refreshes where refresh_id = $1
+      union all select 1 from ops.insights_refresh_accounts where refresh_id = $1`;
     await until('no row of it', async () => (await this.posts.pool.query(sql, [refreshId])).rowCount === 0);
   }
 
   async parked(accountId: string): Promise<readonly { target_id: string | null; reason: string; raw: string }[]> {
-    const sql = 'select target_id, reason, raw from ops.metrics_parked where account_id = $1';
+    const sql = 'select target_id, reason, raw from ops.insights_parked where account_id = $1';
     return (await this.posts.pool.query(sql, [accountId])).rows;
   }
 }

@@ -552,7 +552,13 @@ suite('mcp tools', (t) => {
     const key = `${testTwinIdOf(world.workspaceId)}/reports/${runId}/report-1.json`;
     await world.deps.blobs.put(key, Buffer.from('{}'), { contentType: 'application/json', bytes: 2 });
     const file = { format: 'json', contentType: 'application/json', bytes: 2, sha256: 'b'.repeat(64), key } as const;
-    await tellReport(id, { type: 'Complete', runId, asOf: null, exports: [file] });
+    await tellReport(id, {
+      type: 'Complete',
+      runId,
+      asOf: null,
+      exports: [file],
+      completeness: { complete: true, provisionalDays: [] },
+    });
     const done = await again;
     assert.deepEqual([done.runId, done.status, done.replayed], [runId, 'completed', true]);
     assert.equal(await (await fetch(String(done.url))).text(), '{}');

@@ -226,11 +226,6 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     const originOf = async (id: string) => (await world.settled(id, 'failed')).origin;
     const url = 'https://a.test/again.jpg?signature=canary';
     const id = await world.import(url, ['x']);
-    // Heard of by a release that would fetch what the event has of the address.
-    const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
-    await pool.query(asBefore, [id, world.posts.workspaceId]);
-    const { rows } = await pool.query('select due_at::text as due from ops.media_jobs where asset_id = $1', [id]);
-    assert.equal(rows[0].due, 'infinity');
     const orphan = randomUUID();
     await importUrlsOf(pool).keep(randomUUID(), orphan, url);
     await pool.query("update ops.media_imports set noted_at = now() - interval '61 minutes'");
@@ -244,7 +239,7 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
     assert.notEqual(source, null);
     assert.deepEqual(asked, [url, url]);
     assert.equal(await addresses(id), 0);
-    // An event of a release that kept all of it in there.
+    // An event that keeps all of it in there.
     const older = randomUUID();
     const whole = 'https://a.test/older.jpg?signature=canary#top';
     await world.command(older, { type: 'RequestImport', url: whole, ...described, platforms: ['x'] });
@@ -315,23 +310,6 @@ suite('slots of a media worker', { timeoutMs: 180_000 }, (t) => {
       begun[ended]?.end();
     }
     for (const id of ids) await world.settled(id, 'failed');
-    await running.stop();
-  });
-
-  t('a job written by a release without lanes gets its lane', async () => {
-    const { begun, fetchFile } = slowly(photo);
-    const id = await world.import('https://a.test/old', ['x']);
-    const asBefore = 'insert into ops.media_jobs (asset_id, workspace_id, revision) values ($1, $2, 0)';
-    await world.posts.pool.query(asBefore, [id, world.posts.workspaceId]);
-    const running = await world.start({ config: config(1), fetchFile });
-    await until('it is fetched', () => begun.length === 1);
-    const seenBefore = 'select 1 from ops.media_jobs where asset_id = $1 and due_at < $2';
-    const { rowCount } = await world.posts.pool.query(seenBefore, [id, new Date(Date.now() + 86_400_000)]);
-    assert.equal(rowCount, 0, 'a release without lanes would fetch it, too');
-    await served();
-    begun[0]?.end();
-    await world.settled(id, 'transcoded');
-    assert.equal((await world.story(id)).filter((type) => type === 'MediaStored').length, 1);
     await running.stop();
   });
 

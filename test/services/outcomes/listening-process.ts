@@ -6,7 +6,7 @@ import { TelegramListener } from '#infra/platforms/telegram/index.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -20,14 +20,14 @@ const [url = '', key = '', api = '', token = ''] = process.argv.slice(2);
 const { pool, store, close } = await openPublishing(url);
 const credentials = new PostgresCredentials({ pool, keys: new PostgresDataKeys({ pool, secrets: new Secrets(key) }) });
 const connectCodes = new PostgresConnectCodes({ pool, faultPoint });
-const heardPosts = new PostgresHeardPosts({ pool, faultPoint });
+const pushedPosts = new PostgresPushedPosts({ pool, faultPoint });
 const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
 const draining = drainSignal();
 process.stdout.write('ready\n');
 await runListening(
   {
-    ...{ credentials, connectCodes, heardPosts, pool, store, now: Date.now },
-    listeners: { telegram: new TelegramListener({ http, api, token, codes: connectCodes, heard: heardPosts }) },
+    ...{ credentials, connectCodes, pushedPosts, pool, store, now: Date.now },
+    listeners: { telegram: new TelegramListener({ http, api, token, codes: connectCodes, pushed: pushedPosts }) },
     config: { sweepIntervalMs: 200, leaseTtlMs: 900 },
     logger: createLogger('child', process.env.LOG_LEVEL ?? 'silent'),
   },

@@ -12,7 +12,7 @@ import { newCode, TelegramListener } from '#infra/platforms/telegram/index.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -39,7 +39,7 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
   let keys: PostgresDataKeys;
   let credentials: PostgresCredentials;
   let connectCodes: PostgresConnectCodes;
-  let heardPosts: PostgresHeardPosts;
+  let pushedPosts: PostgresPushedPosts;
   let clientId: string;
   /** Each test has a bot of its own. */
   let bot: Bot;
@@ -53,8 +53,8 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
     await keys.migrate();
     credentials = new PostgresCredentials({ pool, keys });
     connectCodes = new PostgresConnectCodes({ pool });
-    heardPosts = new PostgresHeardPosts({ pool });
-    for (const one of [credentials, connectCodes, heardPosts]) await one.migrate();
+    pushedPosts = new PostgresPushedPosts({ pool });
+    for (const one of [credentials, connectCodes, pushedPosts]) await one.migrate();
     clientId = await world.client();
   });
   t.after(async () => {
@@ -85,13 +85,13 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
     world.run((signal) => {
       const quick = { unavailable: 20, conflict: 20, hearing: 20 };
       const listener = new TelegramListener({
-        ...{ http, api: network.origin, token: bot.token, codes: connectCodes, heard: heardPosts, pauses: quick },
+        ...{ http, api: network.origin, token: bot.token, codes: connectCodes, pushed: pushedPosts, pauses: quick },
       });
       const deps = {
         refusedMs: 20,
         credentials,
         connectCodes,
-        heardPosts,
+        pushedPosts,
         pool: world.pool,
         store: world.store,
         now: Date.now,
@@ -131,8 +131,8 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
 
   t('a process that dies between any two writes loses nothing and doubles nothing', async () => {
     for (const point of [
-      ...['connect-codes.taken', 'connect-codes.spoken', 'heard-posts.reactions', 'heard-posts.discussions'],
-      ...['heard-posts.comments', 'outcomes:after-loss'],
+      ...['connect-codes.taken', 'connect-codes.spoken', 'pushed-posts.reactions', 'pushed-posts.discussions'],
+      ...['pushed-posts.comments', 'outcomes:after-loss'],
     ]) {
       bot = network.bot();
       const group = network.chat({ type: 'supergroup', admins: [11] });
@@ -161,7 +161,7 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
       const survivor = listening();
       await drained();
       await survivor.stop();
-      const figures = (await heardPosts.of(String(channel.id), [501])).get(501);
+      const figures = (await pushedPosts.of(String(channel.id), [501])).get(501);
       assert.equal(figures?.comments, 2, point);
       assert.match(JSON.stringify(figures?.reactions), /"total_count":7/, point);
       assert.deepEqual(await connectCodes.placesOf(code), [String(group.id)], point);
@@ -225,15 +225,15 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([(await lapsesOf(locked)).length, (await lapsesOf(open)).length], [0, 1]);
   });
 
-  t('what was heard ends with the account, also where nobody listens', async () => {
+  t('what was pushed ends with the account, also where nobody listens', async () => {
     const [gone, erased, kept] = [network.chat(), network.chat(), network.chat()];
     const other = await world.client();
     const [id] = [await consent(clientId, gone), await consent(clientId, kept), await consent(other, erased)];
     const reactions = [gone, erased, kept].map((chat) => ({ place: String(chat.id), post: 1, at: 1, said: {} }));
-    await heardPosts.keep({ reactions, discussions: [], comments: [] });
+    await pushedPosts.keep({ reactions, discussions: [], comments: [] });
     const running = listening({ listeners: {} });
     const places = async () => {
-      const { rows } = await world.pool.query('select place::text from ops.heard_posts where place = any($1)', [
+      const { rows } = await world.pool.query('select place::text from ops.pushed_posts where place = any($1)', [
         [gone, erased, kept].map((chat) => chat.id),
       ]);
       return rows.map(({ place }) => place).toSorted();

@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { targetIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type ScheduledTarget, target } from '#domain/post-target/target.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -11,6 +10,7 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { RelatedStreams } from '#services/publisher/related-streams.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 

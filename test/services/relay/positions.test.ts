@@ -156,23 +156,4 @@ suite('relay, positions of EventStoreDB', (t) => {
     await there.close();
     await older.stop();
   });
-
-  t(
-    'from a position of the former release, which has no event id, it continues and sends the event there again',
-    async () => {
-      const [checkpoint, writer] = [new MemoryRelayCheckpoint(), new RecordingLogWriter()];
-      await append(4);
-      const [, second] = double.log.all.slice(-3);
-      assert.ok(second !== undefined);
-      checkpoint.last = { position: second.position, eventId: null };
-      const relay = started(checkpoint, writer);
-      await isSent(checkpoint);
-      await relay.stop();
-      assert.deepEqual(
-        writer.log.records.map(({ id }) => id),
-        double.log.all.slice(-2).map(({ id }) => id),
-      );
-      assert.equal(checkpoint.last?.eventId, double.log.all.at(-1)?.id);
-    },
-  );
 });

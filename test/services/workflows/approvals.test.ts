@@ -198,7 +198,9 @@ suite('approvals', (t) => {
       [2, 'a'],
       [3, 'b'],
     ] as const) {
-      const release = { type: 'Release', approvalId: approvalIdOf(postId, request), hash: hashOf(letter) } as const;
+      const approvalId = approvalIdOf(postId, request);
+      const decided = { by: { type: 'member', id: 'm' }, comment: null } as const;
+      const release = { type: 'Release', approvalId, hash: hashOf(letter), decided } as const;
       const refused = await send(release).catch((error: unknown) => error);
       ok(refused instanceof Rejection && refused.code === 'approval_superseded');
     }

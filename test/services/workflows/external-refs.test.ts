@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { externalRefIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
-import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -14,6 +13,7 @@ import {
   type RefClaimant,
   releaseExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
+import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { postBody } from '#test/support/samples.ts';

@@ -32,7 +32,7 @@ suite('media usage', (t) => {
     const answers = await Promise.all([second, randomUUID()].map((id) => usage.reserve(id, customer, 1_568, null)));
     assert.deepEqual([...answers].sort(), [false, true]);
     assert.deepEqual(await sums(customer), [3_306, 3_306]);
-    // A release that knows no counter, and a repair by hand, write rows alone.
+    // A repair by hand writes rows alone.
     await pool.query('update ops.media_usage set bytes = bytes + 5 where asset_id = $1', [first]);
     assert.deepEqual(await sums(customer), [3_311, 3_311]);
     const other = randomUUID();

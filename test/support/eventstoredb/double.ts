@@ -27,7 +27,7 @@ import {
   status,
 } from '@grpc/grpc-js';
 import { EventStoreError, type EventToAppend, type ExpectedRevision } from '#contracts/ports/event-store.ts';
-import { MemoryEventLog } from '#infra/memory/event-store.ts';
+import { MemoryEventLog } from '#test/support/event-store/memory.ts';
 import { type AppendFault, codeOf, Faults, failure } from '#test/support/eventstoredb/faults.ts';
 import {
   batchAnswer,

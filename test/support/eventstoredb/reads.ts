@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto';
 import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_pb.js';
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
-import type { MemoryEventLog } from '#infra/memory/event-store.ts';
+import type { MemoryEventLog } from '#test/support/event-store/memory.ts';
 import { codeOf, type Faults, failure } from '#test/support/eventstoredb/faults.ts';
 import {
   caughtUpMessage,

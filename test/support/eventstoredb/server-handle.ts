@@ -28,8 +28,7 @@ export interface DoubleProcess extends EventStoreServer {
 
 /** A real server: the one of the environment, else a container. Null when there is neither. */
 export const givenEventStore = async (): Promise<EventStoreServer | null> => {
-  const { ESDB_URL, EVENTSTORE_URL } = process.env;
-  const { eventStoreUrl } = readConfig({ ESDB_URL, EVENTSTORE_URL });
+  const { eventStoreUrl } = readConfig({ ESDB_URL: process.env.ESDB_URL });
   if (eventStoreUrl !== null) return { url: eventStoreUrl, source: 'environment', stop: async () => undefined };
   if (!(await engineAnswers())) return null;
   const container = await new GenericContainer('eventstore/eventstore:24.10.14')

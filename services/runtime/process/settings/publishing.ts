@@ -30,7 +30,6 @@ export const insightsSettings = {
     integer(1, 256),
     8,
     'accounts that one process asks their networks for at once, for the figures of their posts and their own',
-    'METRICS_CONCURRENCY',
   ),
   reportWaitMs: variable(
     'REPORT_WAIT_MS',

@@ -25,7 +25,6 @@ export const storesSettings = {
     optional(eventStoreUrl),
     null as string | null,
     'EventStoreDB; none = the Postgres event store',
-    'EVENTSTORE_URL',
   ),
   kafkaBrokers: variable(
     'KAFKA_BROKERS',

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import type { Heard } from '#contracts/ports/heard-posts.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
+import type { Pushed } from '#contracts/ports/pushed-posts.ts';
 import { postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { TelegramInsights } from '#infra/platforms/telegram/index.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './world.ts';
@@ -15,11 +15,11 @@ const listening = async () => {
   const chat = it.network.chat({ username: 'acme_figures' });
   const account = await it.account(chat, bot);
   const pool = openPool({ url: (await testDatabase()).url });
-  const heard = new PostgresHeardPosts({ pool });
-  await heard.migrate();
+  const pushed = new PostgresPushedPosts({ pool });
+  await pushed.migrate();
   let ahead = 0;
   const clock = () => Date.now() + ahead;
-  const source = new TelegramInsights({ ...it.options, clock, heard });
+  const source = new TelegramInsights({ ...it.options, clock, pushed });
   const pass = async () => {
     ahead += 2 * 86_400_000;
   };
@@ -27,7 +27,7 @@ const listening = async () => {
     await pool.end();
     it.network.close();
   };
-  return { ...it, bot, chat, who: account, heard, source, pass, close };
+  return { ...it, bot, chat, who: account, pushed, source, pass, close };
 };
 
 const subjectOf = async ({ publish, request, who }: Awaited<ReturnType<typeof listening>>) => {
@@ -51,7 +51,7 @@ const harness = async (): Promise<InsightsHarness> => {
       const [place = '', number = ''] = post.externalId.split(':');
       const discussion = { place, post: Number(number), group: '-77', root: Number(number) };
       const comments = [1, 2].map((at) => ({ group: '-77', root: discussion.post, message: 10_000 + at }));
-      await it.heard.keep({ reactions: [], discussions: [discussion], comments });
+      await it.pushed.keep({ reactions: [], discussions: [discussion], comments });
       return post;
     },
     remove: async () => undefined,
@@ -69,7 +69,7 @@ suite('figures of telegram', (t) => {
   t.after(() => it?.close());
   const never = new AbortController().signal;
 
-  t('figures are what was heard; of what was not heard there are none, and none is not zero', async () => {
+  t('figures are what was pushed; of what was not pushed there are none, and none is not zero', async () => {
     const [post, other] = [await subjectOf(it), await subjectOf(it)];
     const figures = async () => {
       const found: unknown[] = [];
@@ -88,8 +88,8 @@ suite('figures of telegram', (t) => {
     const [place = '', number = ''] = post.externalId.split(':');
     const about = { place, post: Number(number) };
     const reactions = (...counts: number[]) => ({ reactions: counts.map((total_count) => ({ total_count })) });
-    const keep = (heard: Partial<Heard>) =>
-      it.heard.keep({ ...{ reactions: [], discussions: [], comments: [] }, ...heard });
+    const keep = (pushed: Partial<Pushed>) =>
+      it.pushed.keep({ ...{ reactions: [], discussions: [], comments: [] }, ...pushed });
     await keep({ reactions: [{ ...about, at: 1, said: reactions(14, 1) }] });
     assert.deepEqual(await figures(), [
       [15, null],

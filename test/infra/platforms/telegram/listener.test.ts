@@ -5,8 +5,8 @@ import { codeLimits } from '#contracts/ports/connect-codes.ts';
 import type { Hearer, HearingState } from '#contracts/ports/network-listener.ts';
 import { newCode, TelegramListener, type TelegramListenerOptions } from '#infra/platforms/telegram/index.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -17,14 +17,14 @@ suite("the operator's bot is listened to", (t) => {
   let it: Awaited<ReturnType<typeof telegramWorld>>;
   let pool: Pool;
   let codes: PostgresConnectCodes;
-  let heard: PostgresHeardPosts;
+  let pushed: PostgresPushedPosts;
   t.before(async () => {
     it = await telegramWorld();
     pool = openPool({ url: (await testDatabase()).url });
     codes = new PostgresConnectCodes({ pool });
-    heard = new PostgresHeardPosts({ pool });
+    pushed = new PostgresPushedPosts({ pool });
     await codes.migrate();
-    await heard.migrate();
+    await pushed.migrate();
   });
   t.after(async () => {
     await pool?.end();
@@ -49,7 +49,7 @@ suite("the operator's bot is listened to", (t) => {
     const states: HearingState[] = [];
     const stop = new AbortController();
     const listener = new TelegramListener({
-      ...{ ...it.options, token: bot.token, codes, heard, pauses: quick, ...over },
+      ...{ ...it.options, token: bot.token, codes, pushed, pauses: quick, ...over },
     });
     const hearer: Hearer = {
       connected: async (ids) => new Set(ids.filter((id) => over.connectedTo?.has(id))),
@@ -133,13 +133,13 @@ suite("the operator's bot is listened to", (t) => {
     const full = { keep: () => Promise.reject(new Error('full')) };
     it.network.react(channel, 5, { '👍': 2 });
     await assert.rejects(
-      listen(bot, 'never', () => false, { heard: full, connectedTo: chats(channel) }),
+      listen(bot, 'never', () => false, { pushed: full, connectedTo: chats(channel) }),
       /full/,
     );
     assert.equal(bot.updates.length, 2);
     await listen(bot, 'all is kept', drained(bot), { connectedTo: chats(channel) });
     assert.deepEqual(await codes.placesOf(code), [String(channel.id)]);
-    assert.ok((await heard.of(String(channel.id), [5])).has(5));
+    assert.ok((await pushed.of(String(channel.id), [5])).has(5));
   });
 
   t('an update that the network cannot help to judge does not keep the others from us', async () => {
@@ -185,7 +185,7 @@ suite("the operator's bot is listened to", (t) => {
     it.network.comment(group, root, 'Very');
     it.network.write(group, 'Something else', { id: 12 });
     await listen(bot, 'all is kept', drained(bot), { connectedTo: chats(channel) });
-    const figures = (await heard.of(String(channel.id), [post])).get(post);
+    const figures = (await pushed.of(String(channel.id), [post])).get(post);
     assert.equal(figures?.comments, 2);
     const said = figures?.reactions as { readonly reactions: readonly { readonly total_count: number }[] };
     assert.deepEqual(
@@ -193,7 +193,7 @@ suite("the operator's bot is listened to", (t) => {
       [14, 1],
     );
     assert.ok(!JSON.stringify(said).includes(channel.title));
-    assert.deepEqual(await heard.of(String(other.id), [5, 6]), new Map());
+    assert.deepEqual(await pushed.of(String(other.id), [5, 6]), new Map());
   });
 
   t('a chat that the bot may no longer post to is told, as it is now and not as it was', async () => {
@@ -297,7 +297,7 @@ suite("the operator's bot is listened to", (t) => {
     const states = await listen(bot, 'all is read', drained(bot), { connectedTo: chats(channel) });
     assert.ok(states.every(({ kind }) => kind === 'hearing'));
     assert.equal((await codes.placesOf(code))?.length, 1);
-    const kept = await heard.of(String(channel.id), [5, 6, 8]);
+    const kept = await pushed.of(String(channel.id), [5, 6, 8]);
     assert.deepEqual([...kept.keys()], [5], 'a message has a dozen kinds of reactions, not a book of them');
   });
 
@@ -313,7 +313,7 @@ suite("the operator's bot is listened to", (t) => {
     const at: number[] = [];
     const state = () => void at.push(performance.now());
     await listen(bot, 'it hears again', () => at.length > 1, { state, waitSeconds: 0 });
-    const [refused = 0, heardAgain = 0] = at;
-    assert.ok(heardAgain - refused >= 990, `${heardAgain - refused} ms`);
+    const [refused = 0, askedAgain = 0] = at;
+    assert.ok(askedAgain - refused >= 990, `${askedAgain - refused} ms`);
   });
 });

@@ -161,7 +161,13 @@ export class World {
       const approvalId = data.approvalId as string;
       const type = this.#decisions.get(approvalId);
       if (type === 'ReturnToDraft') this.fanOut();
-      if (type !== undefined) this.sendToPost({ type, approvalId, hash: data.hash as string });
+      if (type !== undefined)
+        this.sendToPost({
+          type,
+          approvalId,
+          hash: data.hash as string,
+          decided: { by: { type: 'member', id: 'm' }, comment: null },
+        });
     }
   }
 

@@ -6,7 +6,8 @@ import { workspace } from '#domain/workspace.ts';
 import { EventCodec, InvalidEvent, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { type EventCatalogue, eventCatalogue } from '#schemas/events.ts';
+import { type EventCatalogue, eventCatalogue, versioned } from '#schemas/events.ts';
+import { grown, withMember } from '#schemas/upcast.ts';
 import { commandContext, MemoryDataKeys, openDomain } from '#test/support/domain.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -172,45 +173,41 @@ suite('upcast', (t) => {
     deepEqual((await read(3, { names: ['a'] })).data, { names: ['a'] });
   });
 
-  t('data that a former version can say are written in that version', async () => {
-    const of = (reason: string) => ({ reason, postRevision: null });
-    const { keys } = openDomain();
-    const codec = new EventCodec(keys);
-    const written = async (type: string, data: unknown, stream: string) => {
-      const bytes = await codec.encode(stream, { type, data }, metadata);
+  t('data that an older version can say are written in that version', async () => {
+    const parcelEvents = {
+      ParcelReturned: Type.Object({ reason: Type.Enum(['refused', 'unknown', 'damaged']) }),
+      ParcelSent: Type.Object({ to: Type.String(), via: Type.Union([Type.String(), Type.Null()]) }),
+      ParcelWeighed: Type.Object({ grams: Type.Integer() }),
+    };
+    const catalogue: EventCatalogue = {
+      parcel: versioned(parcelEvents, {
+        ParcelReturned: [
+          grown(({ reason }) => reason === 'unknown' || reason === 'damaged'),
+          grown(({ reason }) => reason === 'damaged'),
+        ],
+        ParcelSent: [withMember('via')],
+        ParcelWeighed: [({ kilos }) => ({ grams: Number(kilos) * 1_000 })],
+      }),
+    };
+    const codec = new EventCodec(new MemoryDataKeys(), catalogue);
+    const written = async (type: string, data: unknown) => {
+      const bytes = await codec.encode('parcel-1', { type, data }, metadata);
       const { schemaVersion } = JSON.parse(Buffer.from(bytes.metadata).toString());
-      equal(codec.versionOf(stream, type, data), schemaVersion);
-      const read = await codec.decode(storedAs(type, bytes, { stream }));
+      equal(codec.versionOf('parcel-1', type, data), schemaVersion);
+      const read = await codec.decode(storedAs(type, bytes, { stream: 'parcel-1' }));
       deepEqual(read.data, data);
       return schemaVersion;
     };
-    equal(await written('TargetCanceled', of('requested'), 'target-1'), 1);
-    equal(await written('TargetCanceled', of('account_disconnected'), 'target-1'), 2);
-    equal(await written('TargetCanceled', of('copy_replaced'), 'target-1'), 4);
-    equal(await written('TargetRequeued', { by: 'retry', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 1);
-    equal(await written('TargetRequeued', { by: 'revise', dueAt: '2026-01-01T00:00:00.000Z' }, 'target-1'), 2);
-    const cancel = (reason: string) => ({ change: { kind: 'cancel', reason }, targetIds: [randomUUID()] });
-    equal(await written('PostTargetsChanged', cancel('client_archived'), 'post-1'), 1);
-    equal(await written('PostTargetsChanged', cancel('account_disconnected'), 'post-1'), 2);
-    equal(await written('PostTargetsChanged', cancel('copy_replaced'), 'post-1'), 4);
-    const key = { memberId: randomUUID(), name: 'k', hash: 'a'.repeat(64), prefix: 'sk_test_abcd', mode: 'test' };
-    const until = { expiresAt: '2026-01-01T00:00:00.000Z' };
-    const keyWith = (scopes: string[], clientIds: string[] | null = null) => ({ ...key, ...until, scopes, clientIds });
-    equal(await written('ApiKeyCreated', keyWith(['posts.read']), 'apikey-1'), 1);
-    equal(await written('ApiKeyCreated', keyWith(['posts.read'], [randomUUID()]), 'apikey-1'), 2);
-    equal(await written('ApiKeyCreated', keyWith(['posts.read', 'reports.manage']), 'apikey-1'), 3);
-    const app = { clientId: 'app', clientName: 'App', personId: randomUUID(), memberId: randomUUID(), mode: 'test' };
-    const grantOf = (scopes: string[]) => ({ ...app, ...until, scopes, resource: 'https://api.example' });
-    equal(await written('GrantGiven', grantOf(['posts.compose', 'approvals.decide']), 'grant-1'), 1);
-    for (const scope of [
-      'clients.manage',
-      'accounts.connect',
-      'reports.manage',
-      'campaigns.read',
-      'campaigns.manage',
-    ]) {
-      equal(await written('GrantGiven', grantOf(['posts.read', scope]), 'grant-1'), 2);
-    }
+    equal(await written('ParcelReturned', { reason: 'refused' }), 1);
+    equal(await written('ParcelReturned', { reason: 'unknown' }), 2);
+    equal(await written('ParcelReturned', { reason: 'damaged' }), 3);
+    equal(await written('ParcelSent', { to: 'Ann', via: null }), 1);
+    equal(await written('ParcelSent', { to: 'Ann', via: 'Bob' }), 2);
+    equal(await written('ParcelWeighed', { grams: 1 }), 2, 'an upcast without `needed` is always needed');
+
+    const old = { data: json({ to: 'Ann' }), metadata: json({ ...metadata, schemaVersion: 1 }) };
+    const read = await codec.decode(storedAs('ParcelSent', old, { stream: 'parcel-1' }));
+    deepEqual(read.data, { to: 'Ann', via: null });
   });
 
   t('the result of an upcast must fit its schema', async () => {

@@ -3,12 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
 import { causedIdOf } from '#domain/ids.ts';
-import type { MemoryFault } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore, type Positions, partitionKeyOf, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
 import { commandContext, MemoryDataKeys, openDomain, RecordingEventStore } from '#test/support/domain.ts';
+import type { MemoryFault } from '#test/support/event-store/memory.ts';
 import { clientFields } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type QuotaState, quota } from '#domain/quota.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { WorkspaceCache } from '#runtime/eventing/workspace-cache.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { writeQuota } from '#services/workflows/quota/write.ts';
 import { commandContext, MemoryDataKeys } from '#test/support/domain.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { suite } from '#test/support/suite.ts';
 
 const month = '2027-02';

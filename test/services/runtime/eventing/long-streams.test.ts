@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { post } from '#domain/post/post.ts';
 import { webhook } from '#domain/webhook.ts';
-import { MemoryEventStore } from '#infra/memory/event-store.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { type DomainStore, DomainStore as Store } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -11,6 +10,7 @@ import { LongStreams } from '#runtime/eventing/long-streams.ts';
 import { maxOptionalBytes, maxOptionalEvents } from '#runtime/eventing/stream-room.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { commandContext, MemoryDataKeys, openDomain } from '#test/support/domain.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { clientFields, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -156,7 +156,6 @@ suite('config', (t) => {
     const empty = {
       DATABASE_URL: '',
       ESDB_URL: '',
-      EVENTSTORE_URL: '',
       KAFKA_BROKERS: '',
       SECRET_KEY: '',
       BASE_URL: '',
@@ -164,28 +163,14 @@ suite('config', (t) => {
     deepEqual(readConfig(empty), readConfig({}));
   });
 
-  t('takes the event store’s URL by its former name too, which the server itself refuses', () => {
-    equal(readConfig({ EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, 'esdb://old:2113');
-    equal(
-      readConfig({ ESDB_URL: 'esdb://new:2113', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl,
-      'esdb://new:2113',
-    );
-    equal(readConfig({ ESDB_URL: '', EVENTSTORE_URL: 'esdb://old:2113' }).eventStoreUrl, null);
-    throws(() => readConfig({ EVENTSTORE_URL: 'http://host' }), /^ConfigError: EVENTSTORE_URL must /);
+  t('gives no setting a name with the prefix of the event store, which refuses to start at one', () => {
     // No variable of ours may have the server's prefix.
     for (const name of names) ok(!name.startsWith('EVENTSTORE_'), name);
   });
 
-  t('takes the setting of insights by its former name too', () => {
-    const former = { METRICS_CONCURRENCY: '3' };
-    equal(readConfig(former).insightsConcurrency, 3);
-    equal(readConfig({ ...former, INSIGHTS_CONCURRENCY: '5' }).insightsConcurrency, 5);
-    throws(() => readConfig({ METRICS_CONCURRENCY: 'many' }), /^ConfigError: METRICS_CONCURRENCY must /);
-  });
-
   t('shows an invalid value, unless it may hold a secret', () => {
     throws(() => readConfig({ PORT: 'eighty' }), /it is "eighty"/);
-    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL', 'EVENTSTORE_URL']) {
+    for (const name of ['SECRET_KEY', 'DATABASE_URL', 'ESDB_URL']) {
       throws(
         () => readConfig({ [name]: 'wrong://user:canary-4711@host' }),
         (error: Error) => !error.message.includes('canary'),
@@ -200,9 +185,8 @@ suite('config', (t) => {
     match(help, /DATABASE_URL .*\[none\]/);
     match(help, /INSIGHTS_CONCURRENCY .*\[8\]/);
     ok(!help.includes('undefined') && !help.includes('POSTLINE_'));
-    // EVENTSTORE_URL is the former name of ESDB_URL.
     for (const [, name = ''] of help.matchAll(/\b([A-Z]+_URL)\b/g)) {
-      ok(names.includes(name) || name === 'EVENTSTORE_URL', `${name} is no variable`);
+      ok(names.includes(name), `${name} is no variable`);
     }
   });
 

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { eventStoreSuite } from '#contracts/ports/event-store.suite.ts';
-import { MemoryEventLog, MemoryEventStore } from '#infra/memory/event-store.ts';
+import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('memory event store', (t) => {

@@ -1,5 +1,6 @@
 /**
- * The event store in memory: a real adapter with the semantics of EventStoreDB, for unit tests and for the gRPC double.
+ * The event store in memory: a real adapter with the semantics of EventStoreDB, which passes its port's suite, for unit
+ * tests and for the gRPC double.
  * Several handles over one `MemoryEventLog` behave as several processes over one server.
  */
 import {

@@ -5,20 +5,20 @@
 import type { Json } from './platform.ts';
 
 /** How much is kept. */
-export const heardLimits = {
+export const pushedLimits = {
   /** Posts of one place: the newest. */
   postsPerPlace: 2_000,
-  /** Since a post was first heard of. */
+  /** Since an update first named a post. */
   days: 90,
 } as const;
 
 /** Digits, as the network gives them. */
-export interface HeardPost {
+export interface PushedPost {
   readonly place: string;
   readonly post: number;
 }
 
-export interface HeardReactions extends HeardPost {
+export interface PushedReactions extends PushedPost {
   /** Seconds since the epoch, by the network's clock. */
   readonly at: number;
   /** The network's own members. */
@@ -26,41 +26,41 @@ export interface HeardReactions extends HeardPost {
 }
 
 /** The post begins a discussion in a group. */
-export interface HeardDiscussion extends HeardPost {
+export interface PushedDiscussion extends PushedPost {
   readonly group: string;
   readonly root: number;
 }
 
 /** A message in a discussion. */
-export interface HeardComment {
+export interface PushedComment {
   readonly group: string;
   readonly root: number;
   /** Grows within a group. */
   readonly message: number;
 }
 
-export interface Heard {
-  readonly reactions: readonly HeardReactions[];
-  readonly discussions: readonly HeardDiscussion[];
-  readonly comments: readonly HeardComment[];
+export interface Pushed {
+  readonly reactions: readonly PushedReactions[];
+  readonly discussions: readonly PushedDiscussion[];
+  readonly comments: readonly PushedComment[];
 }
 
-/** Null: nothing was heard, which is not zero. */
-export interface HeardFigures {
+/** Null: nothing was pushed, which is not zero. */
+export interface PushedFigures {
   readonly reactions: Json | null;
   readonly comments: number | null;
 }
 
-export interface HeardPosts {
+export interface PushedPosts {
   /**
    * Keeps the newest reactions of each post, and counts comments. Durable when it resolves; a repeat changes nothing.
-   * A comment whose discussion was not heard of is left out.
+   * A comment whose discussion no update named is left out.
    */
-  keep(heard: Heard): Promise<void>;
-  /** A post of which nothing was heard is absent. */
-  of(place: string, posts: readonly number[]): Promise<ReadonlyMap<number, HeardFigures>>;
+  keep(pushed: Pushed): Promise<void>;
+  /** A post of which nothing was pushed is absent. */
+  of(place: string, posts: readonly number[]): Promise<ReadonlyMap<number, PushedFigures>>;
   /** Forgets all posts of these places. */
   forget(places: readonly string[]): Promise<void>;
-  /** Deletes what was first heard longer ago than it is kept. */
+  /** Deletes what an update first named longer ago than it is kept. */
   sweep(): Promise<void>;
 }

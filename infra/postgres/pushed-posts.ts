@@ -1,25 +1,25 @@
-/** What a network told of posts, in Postgres: one row a post. Every statement can be repeated. */
+/** What a network pushed of posts, in Postgres: one row a post. Every statement can be repeated. */
 import type pg from 'pg';
 import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
-import { type Heard, type HeardFigures, type HeardPosts, heardLimits } from '#contracts/ports/heard-posts.ts';
 import type { Json } from '#contracts/ports/platform.ts';
+import { type Pushed, type PushedFigures, type PushedPosts, pushedLimits } from '#contracts/ports/pushed-posts.ts';
 
 /** Gaps in which a test kills the process. */
-export type HeardGap = 'heard-posts.reactions' | 'heard-posts.discussions' | 'heard-posts.comments';
+export type PushedGap = 'pushed-posts.reactions' | 'pushed-posts.discussions' | 'pushed-posts.comments';
 
 const reactionsSql = `
-  insert into ops.heard_posts as heard (place, post, reactions, reacted_at)
+  insert into ops.pushed_posts as pushed (place, post, reactions, reacted_at)
   select * from unnest($1::bigint[], $2::bigint[], $3::text[], $4::bigint[])
   on conflict (place, post) do update set reactions = excluded.reactions, reacted_at = excluded.reacted_at
-  where heard.reacted_at is null or heard.reacted_at <= excluded.reacted_at`;
+  where pushed.reacted_at is null or pushed.reacted_at <= excluded.reacted_at`;
 
 /** A group that is linked anew begins another discussion, whose messages have other numbers. */
 const discussionsSql = `
-  insert into ops.heard_posts as heard (place, post, discussion_group, discussion_root)
+  insert into ops.pushed_posts as pushed (place, post, discussion_group, discussion_root)
   select * from unnest($1::bigint[], $2::bigint[], $3::bigint[], $4::bigint[])
   on conflict (place, post) do update
   set discussion_group = excluded.discussion_group, discussion_root = excluded.discussion_root
-  where heard.discussion_group is null`;
+  where pushed.discussion_group is null`;
 
 /**
  * Numbers of messages grow within a group, and updates come in their order: a message that is not newer than the last
@@ -29,31 +29,31 @@ const commentsSql = `
   with said as (
     select * from unnest($1::bigint[], $2::bigint[], $3::bigint[]) as one (discussion_group, discussion_root, message)
   ), locked as (
-    select place, post, discussion_group, discussion_root, coalesce(last_comment, 0) as last from ops.heard_posts
+    select place, post, discussion_group, discussion_root, coalesce(last_comment, 0) as last from ops.pushed_posts
     where (discussion_group, discussion_root) in (select discussion_group, discussion_root from said)
     order by place, post for update
   ), fresh as (
     select place, post, count(distinct message)::int as number, max(message) as last
     from locked join said using (discussion_group, discussion_root) where message > locked.last group by place, post
   )
-  update ops.heard_posts heard set comments = heard.comments + fresh.number, last_comment = fresh.last
-  from fresh where heard.place = fresh.place and heard.post = fresh.post`;
+  update ops.pushed_posts pushed set comments = pushed.comments + fresh.number, last_comment = fresh.last
+  from fresh where pushed.place = fresh.place and pushed.post = fresh.post`;
 
 /** The newest posts of a place stay. */
 const trimSql = `
-  delete from ops.heard_posts heard using unnest($1::bigint[]) as full_place (place)
-  where heard.place = full_place.place and heard.post < (
-    select post from ops.heard_posts last where last.place = full_place.place order by post desc offset $2 limit 1)`;
+  delete from ops.pushed_posts pushed using unnest($1::bigint[]) as full_place (place)
+  where pushed.place = full_place.place and pushed.post < (
+    select post from ops.pushed_posts last where last.place = full_place.place order by post desc offset $2 limit 1)`;
 
 const sweepSql = `
-  delete from ops.heard_posts where (place, post) in (
-    select place, post from ops.heard_posts where heard_at < now() - $1 * interval '1 day' limit 10000)`;
+  delete from ops.pushed_posts where (place, post) in (
+    select place, post from ops.pushed_posts where pushed_at < now() - $1 * interval '1 day' limit 10000)`;
 
-export class PostgresHeardPosts implements HeardPosts {
+export class PostgresPushedPosts implements PushedPosts {
   readonly #pool: pg.Pool;
-  readonly #faultPoint: ((name: HeardGap) => void) | undefined;
+  readonly #faultPoint: ((name: PushedGap) => void) | undefined;
 
-  constructor({ pool, faultPoint }: { readonly pool: pg.Pool; readonly faultPoint?: (name: HeardGap) => void }) {
+  constructor({ pool, faultPoint }: { readonly pool: pg.Pool; readonly faultPoint?: (name: PushedGap) => void }) {
     this.#pool = pool;
     this.#faultPoint = faultPoint;
   }
@@ -63,10 +63,10 @@ export class PostgresHeardPosts implements HeardPosts {
     return withTableLock(this.#pool, tablesLock, async (tx) => {
       await tx.query(`
         create schema if not exists ops;
-        create table if not exists ops.heard_posts (
+        create table if not exists ops.pushed_posts (
           place bigint not null,
           post bigint not null,
-          heard_at timestamptz not null default now(),
+          pushed_at timestamptz not null default now(),
           -- The newest that the network said, as JSON, and the second in which it said so.
           reactions text,
           reacted_at bigint,
@@ -77,13 +77,13 @@ export class PostgresHeardPosts implements HeardPosts {
           last_comment bigint,
           primary key (place, post)
         );
-        create index if not exists heard_posts_discussions on ops.heard_posts (discussion_group, discussion_root)
+        create index if not exists pushed_posts_discussions on ops.pushed_posts (discussion_group, discussion_root)
           where discussion_group is not null;
-        create index if not exists heard_posts_ending on ops.heard_posts (heard_at)`);
+        create index if not exists pushed_posts_ending on ops.pushed_posts (pushed_at)`);
     });
   }
 
-  async keep({ reactions, discussions, comments }: Heard): Promise<void> {
+  async keep({ reactions, discussions, comments }: Pushed): Promise<void> {
     // One statement may change a row once.
     const newest = [...new Map(reactions.map((one) => [`${one.place} ${one.post}`, one])).values()];
     if (newest.length > 0) {
@@ -93,7 +93,7 @@ export class PostgresHeardPosts implements HeardPosts {
         newest.map(({ said }) => JSON.stringify(said)),
         newest.map(({ at }) => at),
       ]);
-      this.#faultPoint?.('heard-posts.reactions');
+      this.#faultPoint?.('pushed-posts.reactions');
     }
     const first = [...new Map(discussions.map((one) => [`${one.place} ${one.post}`, one])).values()];
     if (first.length > 0) {
@@ -103,7 +103,7 @@ export class PostgresHeardPosts implements HeardPosts {
         first.map(({ group }) => group),
         first.map(({ root }) => root),
       ]);
-      this.#faultPoint?.('heard-posts.discussions');
+      this.#faultPoint?.('pushed-posts.discussions');
     }
     if (comments.length > 0) {
       await this.#pool.query(commentsSql, [
@@ -111,22 +111,22 @@ export class PostgresHeardPosts implements HeardPosts {
         comments.map(({ root }) => root),
         comments.map(({ message }) => message),
       ]);
-      this.#faultPoint?.('heard-posts.comments');
+      this.#faultPoint?.('pushed-posts.comments');
     }
     const places = [...new Set([...newest, ...first].map(({ place }) => place))];
-    if (places.length > 0) await this.#pool.query(trimSql, [places, heardLimits.postsPerPlace - 1]);
+    if (places.length > 0) await this.#pool.query(trimSql, [places, pushedLimits.postsPerPlace - 1]);
   }
 
-  async of(place: string, posts: readonly number[]): Promise<ReadonlyMap<number, HeardFigures>> {
+  async of(place: string, posts: readonly number[]): Promise<ReadonlyMap<number, PushedFigures>> {
     if (posts.length === 0) return new Map();
     const { rows } = await this.#pool.query<{ post: string; reactions: string | null; comments: number }>(
-      'select post, reactions, comments from ops.heard_posts where place = $1 and post = any($2)',
+      'select post, reactions, comments from ops.pushed_posts where place = $1 and post = any($2)',
       [place, posts],
     );
     return new Map(
       rows.map(({ post, reactions, comments }) => [
         Number(post),
-        // A bot may hear of the discussion and not of its messages (privacy mode): none heard is not none there.
+        // A bot may hear of the discussion and not of its messages (privacy mode): none pushed is not none there.
         {
           reactions: reactions === null ? null : (JSON.parse(reactions) as Json),
           comments: comments === 0 ? null : comments,
@@ -136,10 +136,10 @@ export class PostgresHeardPosts implements HeardPosts {
   }
 
   async forget(places: readonly string[]): Promise<void> {
-    await this.#pool.query('delete from ops.heard_posts where place = any($1)', [places]);
+    await this.#pool.query('delete from ops.pushed_posts where place = any($1)', [places]);
   }
 
   async sweep(): Promise<void> {
-    await this.#pool.query(sweepSql, [heardLimits.days]);
+    await this.#pool.query(sweepSql, [pushedLimits.days]);
   }
 }

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import type { Pool } from 'pg';
-import { type Heard, heardLimits } from '#contracts/ports/heard-posts.ts';
-import { PostgresHeardPosts } from '#infra/postgres/heard-posts.ts';
+import { type Pushed, pushedLimits } from '#contracts/ports/pushed-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('posts that a network told of, in Postgres', (t) => {
   let pool: Pool;
-  let posts: PostgresHeardPosts;
+  let posts: PostgresPushedPosts;
   let places = 0;
   t.before(async () => {
     pool = openPool({ url: (await testDatabase()).url });
-    posts = new PostgresHeardPosts({ pool });
-    await Promise.all([posts.migrate(), new PostgresHeardPosts({ pool }).migrate()]);
+    posts = new PostgresPushedPosts({ pool });
+    await Promise.all([posts.migrate(), new PostgresPushedPosts({ pool }).migrate()]);
   });
   t.after(() => pool?.end());
 
@@ -21,7 +21,7 @@ suite('posts that a network told of, in Postgres', (t) => {
     places += 1;
     return String(-1_001_234_000_000 - places);
   };
-  const keep = (heard: Partial<Heard>) => posts.keep({ reactions: [], discussions: [], comments: [], ...heard });
+  const keep = (pushed: Partial<Pushed>) => posts.keep({ reactions: [], discussions: [], comments: [], ...pushed });
   const reacted = (where: string, post: number, at: number, total: number) => ({
     ...{ place: where, post, at, said: { reactions: [{ total_count: total }] } },
   });
@@ -44,7 +44,7 @@ suite('posts that a network told of, in Postgres', (t) => {
     const comment = (message: number, root = 900) => ({ group, root, message });
     await keep({ comments: [comment(899)] });
     await keep({ discussions: [{ place: mine, post: 5, group, root: 900 }] });
-    assert.deepEqual(await counted(mine, 5), { reactions: null, comments: null }, 'none heard is not zero');
+    assert.deepEqual(await counted(mine, 5), { reactions: null, comments: null }, 'none pushed is not zero');
     await keep({ comments: [comment(901), comment(902), comment(902), comment(903, 1)] });
     await keep({ comments: [comment(902), comment(904)] });
     await keep({ discussions: [{ place: mine, post: 5, group, root: 900 }] });
@@ -64,7 +64,7 @@ suite('posts that a network told of, in Postgres', (t) => {
   t('a place keeps its newest posts', async () => {
     const [mine, other] = [place(), place()];
     await keep({ reactions: [reacted(other, 1, 1, 1)] });
-    const all = Array.from({ length: heardLimits.postsPerPlace + 5 }, (_, at) => reacted(mine, at + 1, 1, 1));
+    const all = Array.from({ length: pushedLimits.postsPerPlace + 5 }, (_, at) => reacted(mine, at + 1, 1, 1));
     await keep({ reactions: all });
     const kept = await posts.of(mine, [1, 5, 6, all.length]);
     assert.deepEqual([...kept.keys()].toSorted(), [all.length, 6].toSorted());
@@ -75,9 +75,9 @@ suite('posts that a network told of, in Postgres', (t) => {
     const [mine, old, other] = [place(), place(), place()];
     for (const one of [mine, old, other]) await keep({ reactions: [reacted(one, 1, 1, 1)] });
     await posts.forget([mine]);
-    const aged = 'update ops.heard_posts set heard_at = now() - $2 * interval $$1 day$$ where place = $1';
-    await pool.query(aged, [old, heardLimits.days + 1]);
-    await pool.query(aged, [other, heardLimits.days - 1]);
+    const aged = 'update ops.pushed_posts set pushed_at = now() - $2 * interval $$1 day$$ where place = $1';
+    await pool.query(aged, [old, pushedLimits.days + 1]);
+    await pool.query(aged, [other, pushedLimits.days - 1]);
     await posts.sweep();
     assert.deepEqual([await counted(mine, 1), await counted(old, 1)], [undefined, undefined]);
     assert.ok((await counted(other, 1)) !== undefined);
