@@ -47,11 +47,11 @@ export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
         rests_until timestamptz,
         -- The network refused this version for good.
         lapse_reason text,
-        lapse_told boolean not null default false,
+        lapse_reported boolean not null default false,
         check ((refresher is null) = (refresh_until is null))
       );
       create index if not exists network_credentials_ending
-        on ops.network_credentials (platform, expires_at) where not lapse_told;
+        on ops.network_credentials (platform, expires_at) where not lapse_reported;
       create index if not exists network_credentials_clients on ops.network_credentials (client_id)`);
   });
 
@@ -70,7 +70,7 @@ export const keepSql = `
     workspace_id = excluded.workspace_id, client_id = excluded.client_id, platform = excluded.platform,
     version = excluded.version, sealed = excluded.sealed, expires_at = excluded.expires_at, kept_at = now(),
     refresher = null, refresh_until = null, lost_since = null, failures = 0, rests_until = null,
-    lapse_reason = null, lapse_told = false
+    lapse_reason = null, lapse_reported = false
   where kept.version = excluded.version - 1`;
 
 /** A lease whose end has passed without a result marks that an answer may have been lost. */
@@ -110,7 +110,7 @@ export const endingSql = `
     select account_id, workspace_id, client_id, platform, version, expires_at,
            row_number() over (partition by workspace_id order by expires_at, account_id) as place
     from ops.network_credentials
-    where platform = $1 and expires_at < $2 and not lapse_told
+    where platform = $1 and expires_at < $2 and not lapse_reported
       and (refresh_until is null or refresh_until <= now()) and (rests_until is null or rests_until <= now())
   ) due
   order by place, expires_at, account_id limit $3`;

@@ -126,8 +126,8 @@ export class PostgresCredentials implements CredentialStore {
 
   async acknowledgeLapse(accountId: string, version: number): Promise<void> {
     await this.#pool.query(
-      `update ops.network_credentials set lapse_told = true
-       where account_id = $1 and version = $2 and lapse_reason is not null and not lapse_told`,
+      `update ops.network_credentials set lapse_reported = true
+       where account_id = $1 and version = $2 and lapse_reason is not null and not lapse_reported`,
       [accountId, version],
     );
   }

@@ -4,8 +4,8 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { claimWorkspace, nextStepMs, releaseWorkspace } from './job-schedule.ts';
 import { type Job, JobSteps, type Step, type StepDeps } from './job-steps.ts';
-import { claimTurn, endTurn, nextTurnMs } from './turns.ts';
 
 /**
  * Jobs read ranges of the store once more for one endpoint: the catch-up behind every interval, replays, and the
@@ -52,7 +52,7 @@ export class Jobs {
     const { logger } = this.#deps;
     while (!signal.aborted) {
       try {
-        const found = await this.#turn();
+        const found = await this.#runStep();
         this.#failures = 0;
         if (found) continue;
       } catch (error) {
@@ -81,20 +81,20 @@ export class Jobs {
   }
 
   /** Runs one step of the workspace that has waited longest; false when none is due. */
-  async #turn(): Promise<boolean> {
+  async #runStep(): Promise<boolean> {
     const { pool } = this.#deps;
-    // This query runs all the time, so it is one statement. Rests until the next known turn.
-    const ms = (await nextTurnMs(pool)) ?? maxRestMs;
+    // This query runs all the time, so it is one statement. Rests until the next known step is due.
+    const ms = (await nextStepMs(pool)) ?? maxRestMs;
     this.#restMs = Math.min(Math.max(ms, minRestMs), maxRestMs);
-    const turn = ms > 0 ? null : await claimTurn(pool);
-    if (turn === null) return false;
+    const workspace = ms > 0 ? null : await claimWorkspace(pool);
+    if (workspace === null) return false;
     let found = true;
     try {
-      found = await this.#step(turn.workspaceId);
+      found = await this.#step(workspace.workspaceId);
     } finally {
       // After the commit, and on its own: a transaction that writes jobs holds the row until its commit, and may wait
       // for this one.
-      await endTurn(pool, turn, found ? 0 : busyMs);
+      await releaseWorkspace(pool, workspace, found ? 0 : busyMs);
     }
     return true;
   }

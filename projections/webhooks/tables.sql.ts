@@ -1,4 +1,4 @@
-/** Without the turns of workspaces, which turns.ts has. */
+/** Without the schedule of workspaces, which job-schedule.ts has. */
 export const tablesSql = `
 create schema if not exists ops;
 -- One row. Every change of an endpoint takes its lock, so versions become visible in their order.

@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { jobScheduleSql } from './job-schedule.ts';
 import { tablesSql } from './tables.sql.ts';
-import { turnsSql } from './turns.ts';
 
 /**
  * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, and the log
@@ -17,7 +17,7 @@ export const migrate = async (pool: Pool): Promise<void> => {
     const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
     if (made.rowCount === 0)
       await tx.query(`${tablesSql};
-${turnsSql}`);
+${jobScheduleSql}`);
   });
   const now = Date.now();
   await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);

@@ -80,7 +80,7 @@ export class DueSearch {
   /** The accounts of these networks that wait longest, `max` of each, alternating with those that the walk found. */
   async find(asked: readonly Platform[], max: number): Promise<readonly DueAccount[]> {
     if (asked.length === 0 || max <= 0) return [];
-    const first = { name: 'metrics-due', text: firstSql, values: [this.#leaseKind, asked, max] };
+    const first = { name: 'insights-due', text: firstSql, values: [this.#leaseKind, asked, max] };
     const { rows } = await this.#pool.query<DueAccount>(first);
     const behind = asked.filter((platform) => rows.filter((one) => one.platform === platform).length >= max);
     await this.#step(behind, max);
@@ -111,7 +111,7 @@ export class DueSearch {
     const limit = Math.ceil(stepRows / stepping.length);
     const after = stepping.map((platform) => this.#walks.get(platform)?.after);
     const values = [this.#leaseKind, stepping, after, ofEach, limit];
-    const { rows } = await this.#pool.query<Passed>({ name: 'metrics-due-step', text: stepSql, values });
+    const { rows } = await this.#pool.query<Passed>({ name: 'insights-due-step', text: stepSql, values });
     for (const platform of stepping) {
       const passed = rows.filter((one) => one.platform === platform);
       const found = passed.filter((one): one is DueAccount => one.accountId !== null);

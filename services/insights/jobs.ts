@@ -118,8 +118,8 @@ export class Jobs {
   /** Null: the account is no longer connected, or its rest began after the search found it. */
   async pollCycle(accountId: string): Promise<PollCycle | null> {
     const [{ rows }, jobs] = await Promise.all([
-      this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'metrics-turn', text: cycleSql, values: [accountId] }),
-      this.#pool.query<Job>({ name: 'metrics-turn-jobs', text: jobsSql, values: [accountId, maxPosts] }),
+      this.#pool.query<Omit<PollCycle, 'jobs'>>({ name: 'insights-cycle', text: cycleSql, values: [accountId] }),
+      this.#pool.query<Job>({ name: 'insights-cycle-jobs', text: jobsSql, values: [accountId, maxPosts] }),
     ]);
     return rows[0] === undefined ? null : { ...rows[0], jobs: jobs.rows };
   }

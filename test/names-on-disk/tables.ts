@@ -56,7 +56,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.insights_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
   'ops.insights_zones': 'id timezone revision closed',
   'ops.network_credentials':
-    'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_told',
+    'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_reported',
   'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
   'ops.progress': 'id done at',
   'ops.projection_readers': 'instance name generation until',
@@ -79,6 +79,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version disabled_at',
   'ops.webhook_health': 'endpoint_id seen_revision failing_since failed_at consecutive open_until opened disable',
   'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version client_ids',
+  'ops.webhook_job_schedule': 'workspace_id next_at version',
   'ops.webhook_jobs':
     'id kind endpoint_id workspace_id cursor from_inclusive settle_at last_position from_time to_time types status read_to minted not_before failure created_at updated_at completed_at known_epoch',
   'ops.webhook_marks': 'position at',
@@ -87,7 +88,6 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.webhook_rotations': 'endpoint_id revision secrets',
   'ops.webhook_queue':
     'delivery_id event_time message_id endpoint_id workspace_id lane next_at leased attempt tries trigger forced',
-  'ops.webhook_turns': 'workspace_id next_at version',
   'ops.webhook_version': 'one version',
   'ops.work_leases': 'kind id holder epoch until not_before',
   'ops.workspace_events': 'workspace position revision bytes stream',

@@ -9,8 +9,8 @@ import {
   workspaceOf,
 } from '#contracts/ports/event-store.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
+import { claimWorkspace, nextStepMs, releaseWorkspace } from '#projections/webhooks/job-schedule.ts';
 import { nextJob } from '#projections/webhooks/jobs.ts';
-import { claimTurn, endTurn, nextTurnMs } from '#projections/webhooks/turns.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { HandLog } from '#test/support/hand-log.ts';
 import type { Given } from '#test/support/projecting.ts';
@@ -410,7 +410,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [busy]);
   });
 
-  t('a job that arrives during its workspace’s turn is found after the turn', async () => {
+  t('a job that arrives during its workspace’s step is found after the step', async () => {
     const { pool } = world.world;
     const workspaceId = randomUUID();
     const make = (notBefore: string, db: Pick<typeof pool, 'query'> = pool) =>
@@ -419,53 +419,53 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
          values (gen_random_uuid(), 'purge', gen_random_uuid(), $1, now() + $2::interval)`,
         [workspaceId, notBefore],
       );
-    const turnOf = async () => {
+    const scheduleOf = async () => {
       const { rows } = await pool.query<{ due: boolean; late: boolean }>(
         `select next_at <= now() as due, next_at > now() + interval '30 seconds' as late
-         from ops.webhook_turns where workspace_id = $1`,
+         from ops.webhook_job_schedule where workspace_id = $1`,
         [workspaceId],
       );
       return rows[0] ?? null;
     };
     await pool.query("delete from ops.webhook_jobs where status = 'running'");
-    await pool.query('delete from ops.webhook_turns');
+    await pool.query('delete from ops.webhook_job_schedule');
     await make('0');
-    const turn = await claimTurn(pool);
-    assert.equal(turn?.workspaceId, workspaceId);
-    assert.equal(await claimTurn(pool), null);
+    const claimed = await claimWorkspace(pool);
+    assert.equal(claimed?.workspaceId, workspaceId);
+    assert.equal(await claimWorkspace(pool), null);
     await pool.query('delete from ops.webhook_jobs where workspace_id = $1', [workspaceId]);
     await make('0');
-    await endTurn(pool, turn, 60_000);
-    assert.deepEqual(await turnOf(), { due: true, late: false });
+    await releaseWorkspace(pool, claimed, 60_000);
+    assert.deepEqual(await scheduleOf(), { due: true, late: false });
     // With nothing that came meanwhile it ends when the next job is due, and goes with the last one.
-    const again = await claimTurn(pool);
+    const again = await claimWorkspace(pool);
     assert.ok(again !== null);
     await pool.query("update ops.webhook_jobs set not_before = now() + interval '1 hour' where workspace_id = $1", [
       workspaceId,
     ]);
-    await endTurn(pool, again, 0);
-    assert.deepEqual(await turnOf(), { due: false, late: true });
+    await releaseWorkspace(pool, again, 0);
+    assert.deepEqual(await scheduleOf(), { due: false, late: true });
     await pool.query('update ops.webhook_jobs set not_before = now() where workspace_id = $1', [workspaceId]);
-    assert.deepEqual(await turnOf(), { due: true, late: false });
-    const last = await claimTurn(pool);
+    assert.deepEqual(await scheduleOf(), { due: true, late: false });
+    const last = await claimWorkspace(pool);
     assert.ok(last !== null);
     await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
-    await endTurn(pool, last, 0);
-    assert.equal(await turnOf(), null);
-    // One that is being written while the turn ends, and is not seen yet.
+    await releaseWorkspace(pool, last, 0);
+    assert.equal(await scheduleOf(), null);
+    // One that is being written while the workspace is released, and is not seen yet.
     await make('0');
-    const ending = await claimTurn(pool);
+    const ending = await claimWorkspace(pool);
     assert.ok(ending !== null);
     await pool.query("update ops.webhook_jobs set status = 'completed' where workspace_id = $1", [workspaceId]);
     const writer = await pool.connect();
     try {
       await writer.query('begin');
       await make('0', writer);
-      const ended = endTurn(pool, ending, 0);
+      const ended = releaseWorkspace(pool, ending, 0);
       await until('the end waits for the writer', async () => {
         const { rowCount } = await pool.query(
           `select from pg_stat_activity
-           where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from ops.webhook_turns%'`,
+           where datname = current_database() and wait_event_type = 'Lock' and query like '%delete from ops.webhook_job_schedule%'`,
         );
         return rowCount === 1;
       });
@@ -474,8 +474,8 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     } finally {
       writer.release();
     }
-    assert.notEqual(await turnOf(), null, 'the job has its turn');
-    await pool.query('truncate ops.webhook_jobs, ops.webhook_turns');
+    assert.notEqual(await scheduleOf(), null, 'the workspace is scheduled');
+    await pool.query('truncate ops.webhook_jobs, ops.webhook_job_schedule');
   });
 
   t('choosing the next workspace costs the same with 100,000 workspaces or 100,000 jobs of one', async () => {
@@ -483,7 +483,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     const busy = randomUUID();
     // Without statistics, as after a burst.
     await pool.query('alter table ops.webhook_jobs disable trigger user');
-    for (const table of ['jobs', 'turns']) {
+    for (const table of ['jobs', 'job_schedule']) {
       await pool.query(`alter table ops.webhook_${table} set (autovacuum_enabled = false)`);
     }
     await pool.query(
@@ -496,7 +496,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
       [busy],
     );
     await pool.query(
-      `insert into ops.webhook_turns (workspace_id, next_at)
+      `insert into ops.webhook_job_schedule (workspace_id, next_at)
        select workspace_id, min(not_before) from ops.webhook_jobs where status = 'running' group by workspace_id`,
     );
     await pool.query('alter table ops.webhook_jobs enable trigger user');
@@ -514,14 +514,14 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     };
     try {
       for (const statistics of [false, true]) {
-        if (statistics) await session.query('analyze ops.webhook_jobs, ops.webhook_turns');
-        const turn = { workspaceId: busy, version: '0' };
+        if (statistics) await session.query('analyze ops.webhook_jobs, ops.webhook_job_schedule');
+        const claimed = { workspaceId: busy, version: '0' };
         await session.query('begin; set local enable_seqscan = off');
         for (const [what, pages] of Object.entries({
-          look: await pagesRead(nextTurnMs),
-          take: await pagesRead(claimTurn),
+          look: await pagesRead(nextStepMs),
+          take: await pagesRead(claimWorkspace),
           next: await pagesRead((db) => nextJob(db, busy)),
-          end: await pagesRead((db) => endTurn(db, turn, 0)),
+          end: await pagesRead((db) => releaseWorkspace(db, claimed, 0)),
         })) {
           assert.ok(pages > 0 && pages < 100, `${what} read ${pages} pages`);
         }
@@ -530,6 +530,6 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     } finally {
       session.release();
     }
-    await pool.query('truncate ops.webhook_jobs, ops.webhook_turns');
+    await pool.query('truncate ops.webhook_jobs, ops.webhook_job_schedule');
   });
 });

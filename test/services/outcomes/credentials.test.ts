@@ -118,10 +118,11 @@ suite('credentials are refreshed ahead', { timeoutMs: 120_000 }, (t) => {
       { onRefresh: (_, kind) => kind !== 'failed' && ended.push(kind) },
     );
     await until('the lapse is acknowledged', async () => {
-      const { rows } = await world.pool.query('select lapse_told from ops.network_credentials where account_id = $1', [
-        id,
-      ]);
-      return rows[0]?.lapse_told === true;
+      const { rows } = await world.pool.query(
+        'select lapse_reported from ops.network_credentials where account_id = $1',
+        [id],
+      );
+      return rows[0]?.lapse_reported === true;
     });
     await running.stop();
     assert.deepEqual(await credentials.ending('facebook', later(), 10), [], 'the watch leaves it alone');
