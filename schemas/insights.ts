@@ -217,7 +217,7 @@ export const Demographics = Named(
 export type Demographics = Static<typeof Demographics>;
 
 /** The whole answer of a network about an account. */
-export const AccountTold = Type.Object({
+export const AccountObservedFigures = Type.Object({
   ...AccountFigures.properties,
   demographics: Type.Optional(Nullable(Demographics)),
 });

@@ -198,11 +198,11 @@ suite('names on disk', (t) => {
   });
 
   t('settings', () => {
-    const told = configHelp()
+    const reported = configHelp()
       .split('\n')
       .filter((line) => line.startsWith('  '))
       .map((line) => line.trim().split(' ')[0]);
-    assert.deepEqual(told.sort(), names.settings);
+    assert.deepEqual(reported.sort(), names.settings);
     assert.deepEqual(found(/\benv\.(POSTLINE_\w+)/g), names.testSettings);
   });
 

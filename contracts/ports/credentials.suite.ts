@@ -34,7 +34,7 @@ export const credentialOf = (over: Partial<NewCredential> = {}): NewCredential =
 
 const refreshed = (credential: NewCredential): Refresh => ({ kind: 'refreshed', credential });
 
-/** A network that answers when it is told to, and counts its calls. */
+/** A network that answers when the test lets it, and counts its calls. */
 export const slowNetwork = () => {
   let answer: (answer: Refresh) => void = () => undefined;
   let asked: (former: Credential) => void = () => undefined;
@@ -332,10 +332,10 @@ export const credentialCases = (t: Cases, start: () => Promise<CredentialHarness
     const { credential, id } = await kept();
     const { accessToken = '', refreshToken = '' } = credential.secret;
     const reason = `no such token: ${refreshToken} (${accessToken})`;
-    const told = 'no such token: [removed] ([removed])';
+    const shown = 'no such token: [removed] ([removed])';
     const first = await store.refresh(id, 1, async () => ({ kind: 'unavailable', reason }), never);
-    assert.deepEqual(first, { kind: 'unavailable', reason: told });
+    assert.deepEqual(first, { kind: 'unavailable', reason: shown });
     const second = await store.refresh(id, 1, async () => ({ kind: 'refused', reason }), never);
-    assert.ok(second.kind === 'lapsed' && second.reason === told);
+    assert.ok(second.kind === 'lapsed' && second.reason === shown);
   });
 };

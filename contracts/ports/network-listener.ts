@@ -18,9 +18,9 @@ export interface Hearer {
   /** Those of these external ids that are of connected accounts. */
   connected(externalIds: readonly string[]): Promise<ReadonlySet<string>>;
   /**
-   * The network told of a change that may have cost us the accounts with this external id.
+   * The network reported a change that may have cost us the accounts with this external id.
    * @param check asks the network as it is now
-   * @returns false: it is not known now, and must be told again
+   * @returns false: it is not known now, and the network must report the change again
    */
   changed(externalId: string, check: LossCheck): Promise<boolean>;
   /** Called for each answer of the network, and each that it did not give. */
@@ -34,7 +34,7 @@ export interface NetworkListener {
   concerns(credential: Credential): boolean;
   /**
    * Listens until the signal, or until the network refuses what the configuration gives.
-   * @throws what the hearer throws: what was not kept is told again to whoever listens next
+   * @throws what the hearer throws: the network repeats an unstored update to the next listener
    */
   listen(hearer: Hearer, signal: AbortSignal): Promise<void>;
 }

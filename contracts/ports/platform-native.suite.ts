@@ -274,7 +274,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
   );
 
   t(
-    'a post published too early, never, or refused at its time is told as what it is',
+    'a post published too early, never, or refused at its time is reported as what it is',
     each(async (platform) => {
       const early = await request(platform, { content: harness.scripted('native_early', 1) });
       const first = await handOver(early);

@@ -11,8 +11,8 @@ import type { Failure, Segment } from '#schemas/target.ts';
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
 /**
- * Told what a network's answer says of an account's limits for posts; an answer may name some of them. It returns at once
- * and never throws.
+ * Called with the limits for posts that a network's answer names for an account; an answer may name some of them. It
+ * returns at once and never throws.
  */
 export type OnLimits = (accountId: string, windows: readonly ObservedWindow[]) => void;
 

@@ -1,6 +1,6 @@
 /**
- * What a network told of posts while somebody listened, where it does not answer when it is asked. A place is a channel or
- * a group, a post one of its messages.
+ * What a network reported of posts while a process listened, for networks that answer no question about posts. A place is
+ * a channel or a group, a post one of its messages.
  */
 import type { Json } from './platform.ts';
 

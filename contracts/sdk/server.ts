@@ -45,7 +45,7 @@ export const startServer = async (data: string): Promise<Server> => {
       service.once('exit', () => resolve());
       service.kill('SIGTERM');
     });
-  const told = async (): Promise<Server['env']> => {
+  const environment = async (): Promise<Server['env']> => {
     await started(service, () => output);
     const found = (pattern: RegExp): string => {
       const [, value] = pattern.exec(output) ?? [];
@@ -60,7 +60,7 @@ export const startServer = async (data: string): Promise<Server> => {
     };
   };
   try {
-    return { env: await told(), stop };
+    return { env: await environment(), stop };
   } catch (error) {
     await stop();
     throw error;

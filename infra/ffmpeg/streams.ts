@@ -68,9 +68,9 @@ export const beginningOf = async (
   const streams = await ask(binaries, source, 'start_time', signal);
   const video = picturesIn(streams, source);
   if (video === undefined) return null;
-  const heard = source.probe.audio;
-  const isHeard = ({ index, codec_type: type }: Stream) => type === 'audio' && (heard?.stream ?? index) === index;
-  const sound = heard === null ? video : streams.find(isHeard);
+  const audio = source.probe.audio;
+  const isSound = ({ index, codec_type: type }: Stream) => type === 'audio' && (audio?.stream ?? index) === index;
+  const sound = audio === null ? video : streams.find(isSound);
   const [pictures, first] = [video, sound].map((stream) => Number(stream?.start_time ?? 0) || 0);
   return { pictures: video.index, apartMs: 1_000 * Math.abs((pictures ?? 0) - (first ?? 0)) };
 };

@@ -14,7 +14,7 @@ import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { liveX, type XConfig } from './x/index.ts';
 
-/** What networks gave us, and told us. */
+/** What networks gave us, and what they reported. */
 export interface LiveStores {
   readonly credentials: CredentialStore;
   readonly connectCodes: ConnectCodes;

@@ -36,7 +36,9 @@ from ${tableOf('observations', days.version)} where ${within(days)}`;
  * A counter of an observation as one number: null where it was not fetched, -1 where the network does not report it.
  * Counters are never negative and aggregates skip nulls, so the last value is the last one that was fetched.
  */
-const lastFetched = columns.map((one, bit) => `if(bitTest(fetched, ${bit}), ifNull(${one}, -1), null) as told_${one}`);
+const lastFetched = columns.map(
+  (one, bit) => `if(bitTest(fetched, ${bit}), ifNull(${one}, -1), null) as reported_${one}`,
+);
 
 const kept = ['workspace_id', 'post_id', 'target_id', 'day', 'client_id', 'account_id', 'platform'];
 const keptOfLook = ['published_at', 'removed_at', 'more', 'observed_at'];
@@ -68,13 +70,13 @@ insert into ${tableOf('post_days', days.version)} (${list([...all, 'fetched', ..
 select ${list(all)}, known_fetched, ${list(columns.map((one) => `nullIf(known_${one}, -1)`))}, ${days.drawn}
 from (
   select ${list(all)}, groupBitOr(fetched) over so_far as known_fetched, max(observed_at) over same_day as newest,
-    ${list(columns.map((one) => `anyLast(told_${one}) over so_far as known_${one}`))}
+    ${list(columns.map((one) => `anyLast(reported_${one}) over so_far as known_${one}`))}
   from (
     select ${list([...all, 'fetched', ...lastFetched])} from ${table} where ${targets} and observed_at >= ${begins}
     union all
     select workspace_id, any(post_id), target_id, toDate(0), any(client_id), any(account_id), any(platform),
       any(published_at), null, '', toDateTime64(0, 3, 'UTC'), groupBitOr(fetched),
-      ${list(columns.map((one) => `argMaxIf(told_${one}, observed_at, told_${one} is not null)`))}
+      ${list(columns.map((one) => `argMaxIf(reported_${one}, observed_at, reported_${one} is not null)`))}
     from (select ${list([...all, 'fetched', ...lastFetched])} from ${table} where ${targets} and observed_at < ${begins})
     group by workspace_id, target_id
   )

@@ -2,8 +2,8 @@ import type { Pool } from 'pg';
 import { leaseKindOfTargets } from '../queries/due-targets.ts';
 
 /**
- * Targets whose attempt was due long ago and that have not ended, and those that are put off again and again. Partial indexes
- * hold only targets not told of yet.
+ * Targets whose attempt was due long ago and that have not ended, and those that are rescheduled again and again. Partial
+ * indexes hold only targets that are not reported yet.
  */
 
 export interface UnfinishedTarget {

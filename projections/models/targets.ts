@@ -290,7 +290,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetRequeued: change((row, { by, dueAt: retryAt }) => ({
       ...row,
       ...pending(row.due_at, retryAt),
-      // An automatic requeue changes nothing that a person was told of.
+      // An automatic requeue changes nothing that a person was shown.
       ...(by === 'schedule' ? {} : { ...fold.inTime, unknown_since: null }),
     })),
     TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({

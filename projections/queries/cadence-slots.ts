@@ -12,7 +12,7 @@ import { postingRulesOf } from './posting-rules.ts';
 
 /** When the targets of an account go out, or went out. */
 
-/** Targets of one account that are looked at: more of them are no longer told apart. */
+/** The query reads at most this many targets of one account. */
 const maxSlots = 2_000;
 
 const names = (of: readonly string[]): string => of.map((name) => `'${name}'`).join(', ');

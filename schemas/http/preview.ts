@@ -34,7 +34,7 @@ const PreviewProblem = Named(
 );
 
 /** The warnings of a preview; `meta.warnings` has those about members that nothing reads. */
-const told = Object.entries(warningWords)
+const warningList = Object.entries(warningWords)
   .filter(([code]) => code !== 'stands_still' && code !== 'unknown_member')
   .map(([code, words]) => `\`${code}\`: ${words}`)
   .join('; ');
@@ -44,7 +44,7 @@ export const PreviewWarning = Named(
   Type.Object(
     {
       code: Type.String({
-        description: `Stable: branch on it. ${told}. With \`willFail\`, any other code: the \`failure.code\` that the target would have, which GET /errors/{code} explains.`,
+        description: `Stable: branch on it. ${warningList}. With \`willFail\`, any other code: the \`failure.code\` that the target would have, which GET /errors/{code} explains.`,
         examples: ['tiktok_privacy_level_required'],
       }),
       path: Type.String({

@@ -42,7 +42,7 @@ const Description = Type.String({
 });
 
 const limitWords =
-  'The clients to whose events the endpoint is limited: it gets events that name one of them in `clientId` of their data, and `media.ready` of their assets; events that belong to no client it does not get. A post whose targets are on accounts of several clients is told of as its own client’s, with the counts of all targets; each target as its account’s client’s.';
+  'The clients to whose events the endpoint is limited: it gets events that name one of them in `clientId` of their data, and `media.ready` of their assets; events that belong to no client it does not get. A post whose targets are on accounts of several clients is reported as its own client’s, with the counts of all targets; each target as its account’s client’s.';
 const ClientLimit = Type.Array(UuidInput, {
   minItems: 1,
   maxItems: maxLimitClients,

@@ -13,7 +13,7 @@ const scopeOf = async (admin: Admin, { flag }: Given): Promise<string> => {
   return tenantIdOf(id, modeOf(flag('mode') ?? 'live'));
 };
 
-const told = async ({ pool, publishing, note }: Admin, scope: string): Promise<CommandOutput> => {
+const holdState = async ({ pool, publishing, note }: Admin, scope: string): Promise<CommandOutput> => {
   const holds = await readHolds(pool);
   const hold = holds.get(everyWorkspace) ?? holds.get(scope) ?? null;
   if (publishing.bySetting)
@@ -30,14 +30,14 @@ const told = async ({ pool, publishing, note }: Admin, scope: string): Promise<C
 export const hold = async (admin: Admin, given: Given): Promise<CommandOutput> => {
   const scope = await scopeOf(admin, given);
   await holdPublishing(admin.pool, scope, admin.operator.actor.id);
-  return told(admin, scope);
+  return holdState(admin, scope);
 };
 
 export const resume = async (admin: Admin, given: Given): Promise<CommandOutput> => {
   const scope = await scopeOf(admin, given);
   await resumePublishing(admin.pool, scope);
-  return told(admin, scope);
+  return holdState(admin, scope);
 };
 
 export const publishingState = async (admin: Admin, given: Given): Promise<CommandOutput> =>
-  told(admin, await scopeOf(admin, given));
+  holdState(admin, await scopeOf(admin, given));

@@ -8,11 +8,11 @@ import { deviceOf } from './words.ts';
 /** Mails that follow an answer: its time tells nothing of whether there is such an account. */
 
 /** Whoever asks for resets keeps no other mail from being sent. */
-type MailPurpose = 'reset' | 'confirm' | 'told';
+type MailPurpose = 'reset' | 'confirm' | 'notice';
 
 /** Mails of one purpose that are on their way at once in this process; beyond that one is not sent, and the log says so. */
 const maxSending = 50;
-const sending: Record<MailPurpose, number> = { reset: 0, confirm: 0, told: 0 };
+const sending: Record<MailPurpose, number> = { reset: 0, confirm: 0, notice: 0 };
 
 export const canMail = ({ deps }: Console): boolean => deps.mailer !== undefined && deps.mailer !== null;
 
@@ -36,7 +36,7 @@ export const tellPerson = (it: Console, ctx: Context, personId: string, change: 
   if (mailer === null) return;
   const where = `${deviceOf(ctx.get('User-Agent'))}, ${stateOf(ctx).address}`;
   const at = deps.clock();
-  sendLater(it, 'told', async () => {
+  sendLater(it, 'notice', async () => {
     const email = (await loadPerson(deps, personId))?.email ?? null;
     if (email !== null) await mailer.send(securityMail(email, change, where, at));
   });

@@ -15,7 +15,7 @@ export interface ToolRequest {
   readonly address: string;
   readonly correlationId: string;
   /** Learns what is left of the allowance. */
-  readonly told: NonNullable<Invocation['told']>;
+  readonly limitHeaders: NonNullable<Invocation['limitHeaders']>;
   /** Requests that its body was counted for. */
   readonly paid: number;
   /** Aborted once the caller is gone. */
@@ -108,9 +108,9 @@ export class ToolCall {
 
   /** The same for a question of the tool itself: what the operation warns of is none of the caller's. */
   async look<Data>(operation: string, asked: Asked = {}): Promise<Invoked<Data>> {
-    const told = this.warnings.length;
+    const before = this.warnings.length;
     const answer = await this.invoke<Data>(operation, asked);
-    this.warnings.length = told;
+    this.warnings.length = before;
     return answer;
   }
 }

@@ -47,7 +47,7 @@ export class Cuts {
   }
 
   /** What was cut, one entry for each kind of text and of rows. */
-  get told(): string[] {
+  get list(): string[] {
     const count = (one: number): string => one.toLocaleString('en');
     return [
       ...[...this.#characters].map(

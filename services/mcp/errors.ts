@@ -53,7 +53,7 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
 };
 
 /** At most: a model needs the first few to correct the rest. */
-const maxIssuesTold = 8;
+const maxIssuesShown = 8;
 
 /** Ids beside a problem that the next call needs. */
 const besides = [
@@ -70,8 +70,8 @@ const besides = [
 export const wordsOf = (problem: ProblemAnswer, correlationId: string): string => {
   const { code, detail, errors: issues, extra, headers } = problem;
   const { title, about } = errors[code];
-  const told = issues
-    .slice(0, maxIssuesTold)
+  const shown = issues
+    .slice(0, maxIssuesShown)
     .map(({ path, message, code: one }) => `- ${path === '' ? 'the arguments' : path}: ${message} (${one})`);
   const beside = besides
     .filter((name) => extra[name] !== undefined)
@@ -79,8 +79,8 @@ export const wordsOf = (problem: ProblemAnswer, correlationId: string): string =
   const wait = headers['Retry-After'];
   return [
     detail === null || detail.replace(/\.$/, '') === title ? `${title}.` : `${title}. ${detail}`,
-    ...told,
-    ...(issues.length > maxIssuesTold ? [`- … and ${issues.length - maxIssuesTold} more`] : []),
+    ...shown,
+    ...(issues.length > maxIssuesShown ? [`- … and ${issues.length - maxIssuesShown} more`] : []),
     ...beside,
     `What to do: ${advice[code] ?? about}`,
     ...(wait === undefined ? [] : [`Wait ${wait} s before the next call.`]),

@@ -3,7 +3,7 @@ import type { Warning } from '#schemas/http/common.ts';
 import type { Cuts } from './cuts.ts';
 import { Nullable } from './words.ts';
 
-/** What a model is told beside what happened: problems and warnings. */
+/** What an answer to a model says beside the result: problems and warnings. */
 
 export const Notice = Type.Object({
   code: Type.String(),

@@ -187,7 +187,7 @@ const serve = async (ctx: Context, part: PartTools, handler: () => Promise<Handl
   const state = stateOf(ctx);
   const { address } = state;
   const authorization = ctx.get('Authorization');
-  const principal = await part.authenticate({ told: ctx, authorization, address, resource: 'mcp' });
+  const principal = await part.authenticate({ limitHeaders: ctx, authorization, address, resource: 'mcp' });
   state.principal = principal;
   const held = part.bodies.bodyBudget.hold(principal.liveWorkspaceId);
   try {
@@ -211,8 +211,15 @@ const answerTo = async (
   const gone = new AbortController();
   ctx.res.once('close', () => (ctx.res.writableFinished ? undefined : gone.abort()));
   // The answer may have begun when a tool learns what is left of the allowance.
-  const told = { set: (name: string, value: string) => (ctx.headerSent ? undefined : ctx.set(name, value)) };
-  const request: ToolRequest = { principal, address, correlationId, told, signal: gone.signal, paid: message.paid };
+  const limitHeaders = { set: (name: string, value: string) => (ctx.headerSent ? undefined : ctx.set(name, value)) };
+  const request: ToolRequest = {
+    principal,
+    address,
+    correlationId,
+    limitHeaders,
+    signal: gone.signal,
+    paid: message.paid,
+  };
   const { fetch } = await handler();
   const asked = new Request(part.deps.mcpUrl(), { method: 'POST', headers: headersOf(ctx), signal: gone.signal });
   const resourceMetadataUrl = metadataUrlOf(part.deps.mcpUrl());

@@ -42,8 +42,8 @@ export const refuse = (ctx: Context, mcpUrl: string, problem: ProblemAnswer, cor
   if (status === 401) {
     ctx.set('WWW-Authenticate', challengeOf(mcpUrl, { error: code === 'missing_token' ? null : 'invalid_token' }));
   }
-  const told = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`);
-  const message = [`${title}.`, detail ?? about, ...told].join(' ');
+  const shown = issues.slice(0, 3).map(({ path, message }) => `${path} ${message}`);
+  const message = [`${title}.`, detail ?? about, ...shown].join(' ');
   write(ctx, { status, rpc: rpcCode(code, status), message, code }, correlationId);
 };
 

@@ -96,7 +96,7 @@ interface Answered {
   readonly data: Record<string, unknown>;
 }
 
-/** Adds what the operations of the call warned of, unless the tool has told its warnings itself. */
+/** Adds the warnings of the call's operations, unless the tool's own answer has them. */
 const withWarnings = ({ text, data }: ToolAnswer, { warnings, cuts }: ToolCall): Answered => {
   const shown = data as Record<string, unknown>;
   if (warnings.length === 0 || shown.warnings !== undefined) return { text, data: shown };
@@ -109,7 +109,7 @@ const withWarnings = ({ text, data }: ToolAnswer, { warnings, cuts }: ToolCall):
 
 /** Says what the answer lacks: a model would take the rest for the whole. */
 const withCut = ({ text, data }: Answered, { cuts }: ToolCall): Answered => {
-  const cut = cuts.told;
+  const cut = cuts.list;
   return cut.length === 0
     ? { text, data }
     : { text: `${text}\nCut in this answer: ${cut.join('; ')}.`, data: { ...data, cut } };

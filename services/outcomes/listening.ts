@@ -16,8 +16,8 @@ import { lapse } from '#services/workflows/accounts/lapse.ts';
 import { type RoundDeps, runRounds } from './rounds.ts';
 
 /**
- * Listens to networks that tell of things only while somebody listens; of all processes, the one with the lease does.
- * What was told and not kept is told again, so a process that dies loses nothing.
+ * Listens to networks that send updates only to a listener; of all processes, the one with the lease listens. A network
+ * repeats an update that was not stored, so a crash loses nothing.
  */
 
 export interface ListeningDeps extends RoundDeps {
@@ -28,7 +28,7 @@ export interface ListeningDeps extends RoundDeps {
   readonly store: DomainStore;
   /** Milliseconds since the epoch by the database's clock. */
   readonly now: () => number;
-  /** Told whenever a network answers or fails to. Null: this process does not listen to it any more. */
+  /** Called whenever a network answers or fails to. Null: this process does not listen to it any more. */
   readonly onHearing?: (platform: Platform, state: HearingState['kind'] | null) => void;
   /** Milliseconds until a network that refused what the configuration gives is tried again. Default 300,000. */
   readonly refusedMs?: number;
@@ -77,7 +77,7 @@ const listenAlone = async (
           }
         }
       } catch (error) {
-        logger.warn({ err: error, platform }, 'what a network told could not be kept; it is told again');
+        logger.warn({ err: error, platform }, 'an update of a network could not be stored; the network repeats it');
       }
       await pause(waitMs, signal);
     }
@@ -106,7 +106,7 @@ const hearerOf = (deps: ListeningDeps, platform: Platform, listener: NetworkList
 const words = {
   unavailable: 'the network cannot be listened to now; it is asked again',
   conflict: 'another listener or a webhook has taken what the network tells: end it, one installation a bot',
-  refused: 'the network refuses the configured token: nothing is heard until it is replaced',
+  refused: 'the network refuses the configured token: no update arrives until it is replaced',
 } as const;
 
 interface Connected {
@@ -158,7 +158,7 @@ const recordLoss = async (
   return true;
 };
 
-/** Null: the account does not depend on what this listener was told. */
+/** Null: the account does not depend on the updates of this listener. */
 const connectedNow = async (
   { store, credentials, logger }: ListeningDeps,
   listener: NetworkListener,
@@ -172,7 +172,7 @@ const connectedNow = async (
     if (credential === null || !listener.concerns(credential)) return null;
   } catch (error) {
     if (!(error instanceof MissingKey)) throw error;
-    // The key of one client must not keep what is told from all others.
+    // A key of one client that fails must not keep updates from all others.
     logger.error({ err: error, accountId: id }, 'a credential cannot be opened; its account is passed over');
     return null;
   }

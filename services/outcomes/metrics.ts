@@ -58,16 +58,16 @@ export const sweepMetrics = (registry: Registry, pool: Pool): SweepMetrics => {
     labelNames: ['platform'],
     registers,
   });
-  const unheard = new Counter({
+  const hearingFailures = new Counter({
     name: 'network_hearing_failures_total',
-    help: 'answers of networks to their listener that told nothing; why: unavailable, conflict (another listener or a webhook) or refused (the configured token)',
+    help: 'answers of networks to their listener without updates; why: unavailable, conflict (another listener or a webhook) or refused (the configured token)',
     labelNames: ['platform', 'why'],
     registers,
   });
   return {
     onHearing: (platform, state) => {
       hearing.set({ platform }, state === 'hearing' ? 1 : 0);
-      if (state !== null && state !== 'hearing') unheard.inc({ platform, why: state });
+      if (state !== null && state !== 'hearing') hearingFailures.inc({ platform, why: state });
     },
     onFailure: (kind) => failures.inc({ kind }),
     onOverdue: () => overdue.inc(),

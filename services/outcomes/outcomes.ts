@@ -88,7 +88,7 @@ export interface OutcomesDeps {
   readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
   /** Listens to these networks. Default: to none. */
   readonly listen?: Pick<ListeningDeps, 'credentials' | 'listeners' | 'connectCodes' | 'pushedPosts'>;
-  /** Told whenever a network answers its listener, or fails to. */
+  /** Called whenever a network answers its listener, or fails to. */
   readonly onHearing?: ListeningDeps['onHearing'] & {};
   /** Called for each target that was recorded as overdue. */
   readonly onOverdue?: OverdueDeps['onOverdue'] & {};

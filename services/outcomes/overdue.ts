@@ -31,30 +31,30 @@ const searches = [
   { sql: deferredSql, afterMs: deferredLimitMs },
 ] as const;
 
-/** One round over all overdue targets. @returns how many it told of */
+/** One round over all overdue targets. @returns how many it reported */
 export const tellOverdue = async (deps: Omit<OverdueDeps, 'config'>, signal: AbortSignal): Promise<number> => {
   const { store, pool, logger, now = Date.now, resting = new Resting(), onFailure, onOverdue } = deps;
-  let told = 0;
+  let reported = 0;
   for (const { sql, afterMs } of searches) {
     const before = new Date(now() - afterMs);
     for (let after: UnfinishedTarget | undefined = beforeAllTargets; after !== undefined; ) {
       const targets: readonly UnfinishedTarget[] = await unfinishedTargets(pool, sql, after, before);
       for (const { id } of targets) {
-        if (signal.aborted) return told;
+        if (signal.aborted) return reported;
         await alone({ logger, resting, signal, onFailure }, 'target', id, async () => {
           const at = now();
           const command = { type: 'RecordOverdue', now: new Date(at).toISOString() } as const;
           if (!(await recordOnTarget({ store, pool }, id, command, at))) return;
           faultPoint('outcomes:after-overdue');
-          told += 1;
+          reported += 1;
           onOverdue?.();
         });
       }
       after = targets.at(-1);
     }
   }
-  if (told > 0) logger.warn({ targets: told }, 'targets are overdue');
-  return told;
+  if (reported > 0) logger.warn({ targets: reported }, 'targets are overdue');
+  return reported;
 };
 
 export const runOverdue = (given: OverdueDeps, signal: AbortSignal): Promise<void> => {

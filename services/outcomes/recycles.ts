@@ -23,9 +23,9 @@ import {
   afterRun,
   afterTooEarly,
   type RecyclePattern,
+  requestedTimes,
   runToPrepare,
   scheduleOfTimes,
-  wishedTimes,
 } from '#domain/post/recycle-times.ts';
 import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/models/post-recycles.ts';
 import { cadenceSource } from '#projections/queries/cadence-slots.ts';
@@ -119,7 +119,7 @@ const bodyOfCopy = async (
   reads: StreamReads,
   { body }: LivePost,
   accountIds: readonly string[],
-  times: ReturnType<typeof wishedTimes>,
+  times: ReturnType<typeof requestedTimes>,
 ): Promise<PostBody> => {
   const { externalRef: _ofOrigin, campaignId, targetSelection, schedule, ...same } = body;
   const mode = targetSelection.mode === 'accounts' ? 'accounts' : 'selection';
@@ -171,7 +171,7 @@ const composeCopy = async (
   const id = recycledPostIdOf(originId, occurrence, restoredAt);
   const accountIds = accounts.map((one) => one.id);
   const kept = new Set(accountIds);
-  const times = new Map([...wishedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
+  const times = new Map([...requestedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
   const body = await bodyOfCopy(reads, state, accountIds, times);
   // Judged now: whoever set the recycling may have lost the right to publish unasked since.
   const needsApproval =

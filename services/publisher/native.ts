@@ -101,8 +101,8 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
 
 /**
  * Deletes the scheduled post, and records what becomes of the target. If the worker dies after the call, the next one
- * calls again, is told that there is no such post, and asks. What the network refuses long before its time it may allow
- * later: the undo goes on, ever less often, until the time is near.
+ * calls again, the network answers that there is no such post, and the worker asks for its state. The network may allow
+ * later what it refuses long before the time: the undo goes on, ever less often, until the time is near.
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
   const { tools, leased } = context;

@@ -14,7 +14,7 @@ const floor = { get: 25, webhook: 20 };
 const times = { get: 5, webhook: 2 };
 
 const said = ({ min, max }: Spread): string => `${min.toFixed(1)} to ${max.toFixed(1)}`;
-const told = (tally: Tally): string =>
+const reported = (tally: Tally): string =>
   Object.entries(tally)
     .map(
       ([name, answers]) =>
@@ -58,7 +58,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
       ours: attackedGets.median,
       goal: `≤ ${times.get} × quiet, at least ${floor.get} (${most.get.toFixed(0)})`,
       ok: attackedGets.median <= most.get,
-      note: `${said(attackedGets)}; quiet ${quietGets.median.toFixed(1)} (${said(quietGets)}); last attack: ${told(tally)}`,
+      note: `${said(attackedGets)}; quiet ${quietGets.median.toFixed(1)} (${said(quietGets)}); last attack: ${reported(tally)}`,
     },
     {
       name: 'neighbour: webhook p50 beside an attack',

@@ -49,7 +49,7 @@ Environment: QUICK=1 takes the short form, for development: its figures are not 
 DATABASE_URL, KAFKA_BROKERS, ESDB_URL give real servers; each figure names what it was measured on. BENCH_PROFILE=<dir>: CPU profiles of standalone.
 The exit code is 0 also when a goal is missed: the table says MISSED. It is 1 when a bench could not run.`;
 
-interface Told {
+interface Reported {
   readonly rows: readonly BenchRow[];
 }
 
@@ -61,7 +61,7 @@ const runOne = async (name: string): Promise<void> => {
     run: (options: { readonly quick: boolean }) => Promise<readonly BenchRow[]>;
   };
   const rows = await run({ quick: process.env.QUICK === '1' });
-  await new Promise((resolve) => process.send?.({ rows } satisfies Told, resolve));
+  await new Promise((resolve) => process.send?.({ rows } satisfies Reported, resolve));
   process.disconnect();
 };
 
@@ -71,8 +71,8 @@ const inChild = async (name: string): Promise<readonly BenchRow[] | null> => {
   const stop = (): void => void child.kill('SIGTERM');
   process.once('SIGINT', stop).once('SIGTERM', stop);
   let rows: readonly BenchRow[] | null = null;
-  child.on('message', (told) => {
-    ({ rows } = told as Told);
+  child.on('message', (reported) => {
+    ({ rows } = reported as Reported);
   });
   // Its last message may still be on its way when it has ended.
   await Promise.all([once(child, 'exit'), once(child, 'disconnect')]);

@@ -224,18 +224,18 @@ suite('pages of a live connect link in a browser', { timeoutMs: 120_000 }, (t) =
       assert.equal(await page.evaluate(leave), 'form-action');
       assert.equal(visits, 0);
     };
-    const unheard = async (url: string, at: (page: Page) => Promise<void>) => {
+    const unreported = async (url: string, at: (page: Page) => Promise<void>) => {
       const { page } = await visit(browser, it.world.origin(), url, desktop);
       await at(page);
       await page.context().close();
     };
-    await unheard(await invited(['telegram']), stays);
-    await unheard(await invited(['bluesky', 'telegram']), async (page) => {
+    await unreported(await invited(['telegram']), stays);
+    await unreported(await invited(['bluesky', 'telegram']), async (page) => {
       await button(page, 'Get a code for Telegram').click();
       await says(page, 'Show which account is yours');
       await stays(page);
     });
-    await unheard(await invited(['bluesky', 'telegram']), async (page) => {
+    await unreported(await invited(['bluesky', 'telegram']), async (page) => {
       void page.evaluate(leave).catch(() => undefined);
       await says(page, 'Elsewhere.');
       assert.ok(visits > 0);

@@ -32,7 +32,7 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
   let browser: Browser;
   let world: World;
   const { mails, mailer } = mailbox();
-  const isTold = (said: string, email: string): boolean =>
+  const isReported = (said: string, email: string): boolean =>
     mails.some(({ to, subject }) => subject === said && to === email);
   const at = (to: string): string => `${world.deps.consoleUrl()}${to}`;
 
@@ -178,7 +178,7 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
     await cdp.send('WebAuthn.setUserVerified', { authenticatorId, isUserVerified: true });
     await press(page, 'add-passkey');
     await page.locator('h3', { hasText: 'My phone' }).waitFor();
-    await until('the mail', () => isTold('A passkey was added', paula.email));
+    await until('the mail', () => isReported('A passkey was added', paula.email));
     const { credentials } = await cdp.send('WebAuthn.getCredentials', { authenticatorId });
     assert.deepEqual(
       credentials.map(({ isResidentCredential, rpId }) => [isResidentCredential, rpId]),
@@ -202,7 +202,7 @@ suite('the console by other means', { timeoutMs: 120_000 }, (t) => {
     await page.waitForURL('**/security');
     await inRow(page, 'My phone', 'Remove', 'remove-passkey');
     await page.locator('.notice').waitFor();
-    await until('the mail', () => isTold('A passkey was removed', paula.email));
+    await until('the mail', () => isReported('A passkey was removed', paula.email));
     await page.locator('header button').click();
     await says(page, 'You are signed out');
     await page.goto(at('/sign-in'));

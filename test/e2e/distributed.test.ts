@@ -281,12 +281,12 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     const asked = await member.post('/analytics/refresh', {});
     assert.equal(asked.status, 200, asked.text);
     assert.equal(asked.data.requested, platforms.length);
-    const told = await until('the webhook tells', async () =>
+    const reported = await until('the webhook tells', async () =>
       receiver.received.find(
         ({ type, data }) => type === 'analytics.refreshed' && data.refreshId === asked.data.refreshId,
       ),
     );
-    assert.ok(told.standard && told.service);
+    assert.ok(reported.standard && reported.service);
     // A workspace with one post: what its days gained is what the post has. They are written one after the other.
     const same = ['impressions', 'likes', 'comments', 'videoViews'];
     const seen = await until(

@@ -78,7 +78,7 @@ suite('faults', { timeoutMs: 600_000 }, (t) => {
     await world.load.repeat(1_000);
     const verdict = await check(checked);
     process.stdout.write(
-      `  ${world.kills} deaths, ${world.load.told.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.events} events, ${verdict.rows} rows, ${verdict.observations} observations, ${verdict.runs} reports, ${JSON.stringify(verdict.hooks)}\n`,
+      `  ${world.kills} deaths, ${world.load.reported.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.events} events, ${verdict.rows} rows, ${verdict.observations} observations, ${verdict.runs} reports, ${JSON.stringify(verdict.hooks)}\n`,
     );
     assert.deepEqual([...world.violations, ...verdict.violations], []);
     assert.ok(verdict.observations > 0 && verdict.runs > 0, 'there was nothing to recount, or no report');

@@ -137,9 +137,9 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
           },
         );
         if (answers) return true;
-        const { text: told } = await readiness();
-        last = `${last}\n${told}`;
-        const [, reason] = /"postgres","ok":false,"detail":"(The embedded Postgres[^"]*)/.exec(told) ?? [];
+        const { text: reported } = await readiness();
+        last = `${last}\n${reported}`;
+        const [, reason] = /"postgres","ok":false,"detail":"(The embedded Postgres[^"]*)/.exec(reported) ?? [];
         if (reason !== undefined) process.stdout.write(`  ${reason}\n`);
         return reason !== undefined;
       };
@@ -189,8 +189,11 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
     // Each thread tells its own.
     await until('the log tells all that were dropped', async () => {
       const lines = await disk.run(`grep -h '"msg":"log lines could not be written"' ${data}/standalone.log || true`);
-      const told = [...lines.matchAll(/"dropped":(\d+),"why":"ENOSPC"/g)].reduce((sum, [, n]) => sum + Number(n), 0);
-      return told > 0 && told === (await dropped());
+      const reported = [...lines.matchAll(/"dropped":(\d+),"why":"ENOSPC"/g)].reduce(
+        (sum, [, n]) => sum + Number(n),
+        0,
+      );
+      return reported > 0 && reported === (await dropped());
     });
     await end();
   });

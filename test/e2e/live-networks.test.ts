@@ -321,13 +321,13 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       `select convert_from(data, 'latin1') as text from es.events e where e::text like '%targetcalls-%'`,
     );
     await pool.end();
-    const told = calls.map(({ text }) => text).join('\n');
+    const reported = calls.map(({ text }) => text).join('\n');
     assert.ok(calls.length >= 6, `${calls.length} calls of networks were kept`);
     for (const part of ['com.atproto.repo.putRecord', '/bot…/sendMessage']) {
-      assert.ok(told.includes(Buffer.from(part).toString('latin1')), part);
+      assert.ok(reported.includes(Buffer.from(part).toString('latin1')), part);
     }
-    assert.ok(!/eyJ[\w-]{20,}\./.test(told) && !told.includes(ann.handle), 'what was answered is sealed');
-    written.push(told);
+    assert.ok(!/eyJ[\w-]{20,}\./.test(reported) && !reported.includes(ann.handle), 'what was answered is sealed');
+    written.push(reported);
     const all = written.join('\n');
     assert.ok(all.length > 10_000);
     for (const secret of [password, 'not-this-one-at-all', bearer]) {

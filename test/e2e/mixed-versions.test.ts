@@ -44,9 +44,11 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
 
   /** Until the load has gone on for a while; a mixture that only stands still would find nothing. */
   const goOn = async (): Promise<void> => {
-    const { told, posts } = world.load;
-    const [calls, taken] = [told.length + enough.calls, posts.length + enough.posts];
-    await until('the load goes on', async () => told.length >= calls && posts.length >= taken, { withinMs: 90_000 });
+    const { reported, posts } = world.load;
+    const [calls, taken] = [reported.length + enough.calls, posts.length + enough.posts];
+    await until('the load goes on', async () => reported.length >= calls && posts.length >= taken, {
+      withinMs: 90_000,
+    });
   };
 
   /** New ones come up beside the old ones before those go, as an orchestrator does it. */
@@ -128,7 +130,7 @@ suite('mixed versions', { timeoutMs: 240_000 }, (t) => {
     await world.load.repeat(200);
     const verdict = await check(checked);
     process.stdout.write(
-      `  ${world.load.told.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.rows} rows, ${verdict.observations} observations, ${verdict.runs} reports, ${JSON.stringify(verdict.hooks)}\n`,
+      `  ${world.load.reported.length} keyed calls, ${verdict.posts} posts, ${verdict.targets} targets ${JSON.stringify(verdict.statuses)}, ${verdict.rows} rows, ${verdict.observations} observations, ${verdict.runs} reports, ${JSON.stringify(verdict.hooks)}\n`,
     );
     assert.equal(world.kills, 0);
     assert.deepEqual([...world.violations, ...verdict.violations], []);

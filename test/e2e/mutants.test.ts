@@ -66,7 +66,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   };
 
   /** What the checks say when all is quiet, or when it was not within this time; ends the world. */
-  const toldOf = async (made: FaultWorld, limitMs: number): Promise<string> => {
+  const reportedOf = async (made: FaultWorld, limitMs: number): Promise<string> => {
     const open = await untilQuiet(made.checked, limitMs);
     const { violations } = await check(made.checked);
     await closed(made);
@@ -83,7 +83,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     );
     await made.hooks.leave(made.load);
     await made.load.run('race');
-    return toldOf(made, 30_000 * patience);
+    return reportedOf(made, 30_000 * patience);
   };
 
   t('hand-over before the commit: an uncommitted delivery is sent, and sent again as the same attempt', async () => {
@@ -99,7 +99,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes']);
     await made.dieAtEach([made.role('media')], [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
-    return toldOf(made, 60_000 * patience);
+    return reportedOf(made, 60_000 * patience);
   };
 
   t('rendition recorded before its file is there: a crash in between leaves a name without a file', async () => {
@@ -111,20 +111,20 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     const made = await opened(mutant);
     await made.begin(['api', 'projections', 'outcomes', ...others]);
     await made.dieAtEach([made.role(at.role)], [at]);
-    return toldOf(made, 20_000);
+    return reportedOf(made, 20_000);
   };
 
   t('position before the observations: a crash in between loses observations', async () => {
     const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
     // A reader may detect the loss first.
-    const told = await died('position before the observations', ['insights'], at).catch(String);
-    assert.match(told, /is not in (account_)?observations|ClickHouse lost observations/);
+    const reported = await died('position before the observations', ['insights'], at).catch(String);
+    assert.match(reported, /is not in (account_)?observations|ClickHouse lost observations/);
   });
 
   t('report completed before its files are there: a crash in between leaves names without files', async () => {
     const at: Point = { name: 'reports:after-outcome', role: 'reports', by: ['report'] };
-    const told = await died('report completed before its files are there', [], at);
-    assert.match(told, /names the blob .*report-.* which is not there/);
+    const reported = await died('report completed before its files are there', [], at);
+    assert.match(reported, /names the blob .*report-.* which is not there/);
   });
 
   t('recount without lock: two partitions at once give a wrong count', async () => {

@@ -230,9 +230,9 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
       found?.by ?? '',
       /^the start: the log has a record of position \d+, and the store ends at position \d+$/,
     );
-    const told = (await (await fetch(early.opsUrl('/readyz'))).json()) as Ready;
-    assert.equal(told.publishing, 'hold');
-    const why = told.checks.find(({ name }) => name === 'restore')?.detail ?? '';
+    const reported = (await (await fetch(early.opsUrl('/readyz'))).json()) as Ready;
+    assert.equal(reported.publishing, 'hold');
+    const why = reported.checks.find(({ name }) => name === 'restore')?.detail ?? '';
     assert.ok(why.includes('the log has a record of position'), why);
     await early.stop();
 

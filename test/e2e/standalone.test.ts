@@ -174,8 +174,8 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     await fetch(baseUrl(first), { headers: { 'x-forwarded-for': '203.0.113.9' } });
     const after = (await ready(first)).body.checks.find(({ name }) => name === 'proxies');
     assert.match(JSON.stringify(after), /"ok":true,"detail":"X-Forwarded-For came from .*TRUSTED_PROXIES/);
-    const told = await fetch(baseUrl(first).replace('/v1', '/readyz'));
-    assert.deepEqual([told.status, await told.json()], [200, { status: 'ready' }]);
+    const reported = await fetch(baseUrl(first).replace('/v1', '/readyz'));
+    assert.deepEqual([reported.status, await reported.json()], [200, { status: 'ready' }]);
     assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
   });
 

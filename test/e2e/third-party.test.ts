@@ -253,7 +253,7 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
       ...{ clientId, content: 'A post by an agent.', platforms: ['x', 'bluesky'], action: 'publish_now' },
     });
     assert.equal(post.mode, 'sandbox');
-    const told = await until(
+    const reported = await until(
       'the agent learns that it is published',
       async () => {
         const shown = await call<{ readonly status: string; readonly targets: readonly { readonly status: string }[] }>(
@@ -264,7 +264,7 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
       },
       { ...sparing, withinMs: 60_000 },
     );
-    assert.deepEqual(new Set(told.targets.map(({ status }) => status)), new Set(['published']));
+    assert.deepEqual(new Set(reported.targets.map(({ status }) => status)), new Set(['published']));
     await client.close();
     const { data: shown } = await key.get(`/posts/${post.postId}`);
     for (const target of shown.targets as readonly Record<string, unknown>[]) {

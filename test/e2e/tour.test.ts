@@ -92,10 +92,10 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
     assert.match(output, /a post to approve .*pending_approval; 2 targets awaiting_approval/);
     assert.match(output, /approved .*by Mia from Northwind through the link: “Lovely\.”; 2 targets pending/);
     assert.match(output, /campaign shifted .*2 targets by a day: from \d{4}-/);
-    const heard = output
+    const received = output
       .split('\n')
       .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);
-    const events = heard.slice(0, heard.indexOf('')).map((line) => line.split(/\s{2,}/));
+    const events = received.slice(0, received.indexOf('')).map((line) => line.split(/\s{2,}/));
     assert.ok(
       events.every(([, , , , , signatures]) => signatures === 'both valid'),
       output,
@@ -113,8 +113,8 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
     assert.deepEqual(new Set(figures.map(([name]) => name)), new Set([...platforms, 'workspace']));
     for (const [name = '', impressions = '', , likes = ''] of figures) {
       // Networks that do not tell how often a post was shown are not said to have shown it 0 times.
-      const told = !['bluesky', 'telegram', 'tiktok', 'youtube'].includes(name);
-      assert.match(impressions, told ? /^[\d,]+$/ : /^–$/, name);
+      const reported = !['bluesky', 'telegram', 'tiktok', 'youtube'].includes(name);
+      assert.match(impressions, reported ? /^[\d,]+$/ : /^–$/, name);
       assert.match(likes, /^[\d,]+$/, name);
     }
     const sum = (values: readonly string[]): number =>

@@ -93,7 +93,7 @@ export const checkAnalytics = async (
 /** As many as a page of the API asks for: the ids travel in the address of the query, which has a limit. */
 const pageSize = 100;
 /** Reports of one kind; further ones say nothing new. */
-const maxTold = 10;
+const maxShown = 10;
 
 class Check {
   readonly violations: string[] = [];
@@ -113,7 +113,7 @@ class Check {
     const rows = await (await this.#client.query({ query, format: 'JSONEachRow' })).json<{ id: string }>();
     const there = new Set(rows.map(({ id }) => id));
     const lost = events.filter(({ id }) => !there.delete(id));
-    for (const { stream, position } of lost.slice(0, maxTold)) {
+    for (const { stream, position } of lost.slice(0, maxShown)) {
       this.violations.push(`analytics: the observation of ${stream} at ${position} is not in ${name}`);
     }
     if (there.size > 0) this.violations.push(`analytics: ${name} has ${there.size} rows that no event is`);
@@ -184,7 +184,7 @@ class Check {
 
   #same(what: string, shown: unknown, wanted: unknown): void {
     if (isDeepStrictEqual(shown, wanted)) return;
-    if (this.violations.length >= maxTold * counters.length) return;
+    if (this.violations.length >= maxShown * counters.length) return;
     this.violations.push(`analytics: ${what} ${differenceOf(shown, wanted)}`);
   }
 }
@@ -192,11 +192,11 @@ class Check {
 /** The members that differ, by their paths. */
 const differenceOf = (shown: unknown, wanted: unknown): string => {
   const [ours, theirs] = [leavesOf(shown), leavesOf(wanted)];
-  const told = [...new Set([...ours.keys(), ...theirs.keys()])]
+  const reported = [...new Set([...ours.keys(), ...theirs.keys()])]
     .filter((path) => ours.get(path) !== theirs.get(path))
-    .slice(0, maxTold)
+    .slice(0, maxShown)
     .map((path) => `${path} is ${ours.get(path) ?? 'absent'}, and the streams say ${theirs.get(path) ?? 'absent'}`);
-  return told.join('; ');
+  return reported.join('; ');
 };
 
 const leavesOf = (value: unknown, path = ''): ReadonlyMap<string, string> => {

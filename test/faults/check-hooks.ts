@@ -83,11 +83,11 @@ export const checkHooks = async (
       if (event.metadata.workspaceId !== workspaceId) continue;
       for (const type of publicTypesOf(event, kindOf(event.stream))) {
         if (mixed && sinceBefore.includes(type)) continue;
-        const heard = spans.some(
+        const received = spans.some(
           ({ from, to, events }) =>
             event.position >= from && (to === null || event.position < to) && matches(events, type),
         );
-        if (heard) wanted.set(envelopeIdOf(event.id, type), `${type} of ${event.stream} at ${event.position}`);
+        if (received) wanted.set(envelopeIdOf(event.id, type), `${type} of ${event.stream} at ${event.position}`);
       }
     }
     const { rows } = await pool.query<{

@@ -305,8 +305,8 @@ const ofPost = (events: readonly DecodedEvent[], targets: ReadonlyMap<string, Ta
       continue;
     }
     const settled = ['published', 'failed', 'canceled'].includes(own.status) ? own.status : null;
-    const told = state.targets[targetId]?.outcome ?? null;
-    if (told !== settled) wrong.push(`knows ${told} of ${targetId}, which is ${own.status}`);
+    const reported = state.targets[targetId]?.outcome ?? null;
+    if (reported !== settled) wrong.push(`knows ${reported} of ${targetId}, which is ${own.status}`);
   }
   const said = events.findLast((one) =>
     /^Post(Published|Failed|PartiallyPublished|Canceled|TargetReopened|Revised)$/.test(one.type),

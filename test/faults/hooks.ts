@@ -76,7 +76,7 @@ export class Hooks {
       const key = randomUUID();
       const { status, code, data } = await load.call('POST', '/webhooks', body, key);
       if (status !== 200) throw new Error(`the webhook ${name} was refused: ${status} ${code}`);
-      load.told.push({ path: '/webhooks', key, body, data, exact: true });
+      load.reported.push({ path: '/webhooks', key, body, data, exact: true });
       this.#hooks.set(name, { id: data.id, secret: String(data.secret) });
     }
   }

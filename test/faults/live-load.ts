@@ -6,7 +6,7 @@ import type { Fault } from '#test/support/networks/x/index.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import type { Random } from '#test/support/seed.ts';
 import type { LiveAccount, LiveNetworks, LivePlatform } from './live-networks.ts';
-import type { Load, Told } from './load.ts';
+import type { Load, Reported } from './load.ts';
 
 /** Callers that post to live accounts while the networks lose answers, refuse storms of calls, and end tokens. */
 
@@ -65,7 +65,7 @@ export interface LiveLoadOptions {
 }
 
 export class LiveLoad {
-  readonly told: Told[] = [];
+  readonly reported: Reported[] = [];
   readonly violations: string[] = [];
   readonly #options: LiveLoadOptions;
   #count = 0;
@@ -93,7 +93,7 @@ export class LiveLoad {
   /** Repeats acknowledged calls, under the same keys: each answer names the same post. */
   async repeat(most: number): Promise<void> {
     const { random, load, token } = this.#options;
-    for (const { path, key, body, data } of random.shuffle(this.told).slice(0, most)) {
+    for (const { path, key, body, data } of random.shuffle(this.reported).slice(0, most)) {
       const again = await load.call('POST', path, body, key, token);
       if (again.status !== 200 || again.data.id !== data.id)
         this.violations.push(`${path} ${key}: was ${data.id}, is ${again.status} ${again.code} ${again.data.id}`);
@@ -220,7 +220,7 @@ export class LiveLoad {
     const key = randomUUID();
     const { status, data, code } = await load.call('POST', path, body, key, token);
     if (status === 200) {
-      this.told.push({ path, key, body, data, exact: false });
+      this.reported.push({ path, key, body, data, exact: false });
       return data;
     }
     if (code !== 'target_not_retryable' && code !== 'cadence_exceeded')

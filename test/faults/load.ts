@@ -17,7 +17,7 @@ import type { Past } from './past.ts';
 type Json = Readonly<Record<string, unknown>>;
 
 /** A keyed call and its answer when its outcome became known. */
-export interface Told {
+export interface Reported {
   readonly path: string;
   readonly key: string;
   readonly body: unknown;
@@ -186,7 +186,7 @@ const visual = platforms.filter((platform) => !capabilities(platform).textOnly);
 const takingComments: readonly string[] = platforms.filter((platform) => capabilities(platform).firstComment);
 
 export class Load {
-  readonly told: Told[] = [];
+  readonly reported: Reported[] = [];
   readonly posts: AcknowledgedPost[] = [];
   readonly violations: string[] = [];
   /** Answers that reported an unavailable dependency. */
@@ -252,7 +252,7 @@ export class Load {
 
   /** Repeats acknowledged calls, under the same keys. */
   async repeat(most: number): Promise<void> {
-    const some = this.#options.random.shuffle(this.told).slice(0, most);
+    const some = this.#options.random.shuffle(this.reported).slice(0, most);
     for (const { path, key, body, data, exact } of some) {
       const again = await this.call('POST', path, body, key);
       if (again.status !== 200)
@@ -344,8 +344,9 @@ export class Load {
       const posts = [one(this.#text('')), own, empty, own, one(this.#text(''))];
       const done = await this.#keyed('/posts/bulk', { posts });
       const results = (done?.results ?? []) as readonly { readonly status: string; readonly post?: Json }[];
-      const told = results.map(({ status }) => status).join();
-      if (done !== null && told !== 'created,created,rejected,created,created') this.#wrong(`a bulk ended as ${told}`);
+      const reported = results.map(({ status }) => status).join();
+      if (done !== null && reported !== 'created,created,rejected,created,created')
+        this.#wrong(`a bulk ended as ${reported}`);
       for (const { post } of results) if (post !== undefined) this.#remember(post);
     },
     shift: async () => {
@@ -652,7 +653,7 @@ export class Load {
     const key = randomUUID();
     const body = { comment: 'Chaos.' };
     const { status, data, code } = await this.call('POST', path, body, key);
-    if (status === 200) this.told.push({ path, key, body, data, exact: true });
+    if (status === 200) this.reported.push({ path, key, body, data, exact: true });
     else if (code !== 'approval_not_pending' && code !== 'approval_superseded')
       this.#wrong(`${path}: ${status} ${code}`);
     return status === 200;
@@ -674,7 +675,7 @@ export class Load {
     const key = randomUUID();
     const invite = await this.call('POST', path, body, key, token);
     if (invite.status !== 200) throw new Error(`no invite: ${invite.status} ${invite.code}`);
-    if (token === this.#options.token) this.told.push({ path, key, body, data: invite.data, exact: true });
+    if (token === this.#options.token) this.reported.push({ path, key, body, data: invite.data, exact: true });
     for (const one of wanted) {
       const form = new URLSearchParams({ ...one, timezone: '' });
       const page = new URL(String(invite.data.url)).pathname;
@@ -784,7 +785,7 @@ export class Load {
       if (!overtaken.includes(code ?? '')) this.#wrong(`POST ${path}: ${status} ${code} ${JSON.stringify(body)}`);
       return null;
     }
-    this.told.push({ path, key, body, data, exact });
+    this.reported.push({ path, key, body, data, exact });
     return data;
   }
 

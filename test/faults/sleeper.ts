@@ -49,9 +49,9 @@ export const oversleep = async (world: FaultWorld, at: Nap): Promise<Woken> => {
   const { checked } = world;
   const open = await untilQuiet(checked, 30_000 * patience);
   const { violations } = await check(checked);
-  const told = await events();
-  const { status } = foldEvents(target, told);
-  const types = told.map((one) => one.type);
+  const reported = await events();
+  const { status } = foldEvents(target, reported);
+  const types = reported.map((one) => one.type);
   const starts = types.filter((type) => type === 'TargetPublishStarted').length;
   const posts = (await world.sandbox.creates(id)).filter((row) => row.outcome === 'created').length;
   const taken = types.includes('TargetPublishTakenOver') || at === 'publisher:before-claim';

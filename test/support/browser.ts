@@ -52,7 +52,7 @@ interface Found {
   readonly nodes: readonly { readonly html: string; readonly failureSummary?: string | undefined }[];
 }
 
-const told = ({ id, impact, nodes }: Found): string =>
+const reported = ({ id, impact, nodes }: Found): string =>
   `${id} (${impact}): ${nodes.map(({ html, failureSummary = '' }) => `${html}\n${failureSummary}`).join('\n')}`;
 
 // NOTE: what runs in the page is given as text: the types of a browser are no part of this program.
@@ -67,7 +67,7 @@ export const violationsOf = async (page: Page, rules?: readonly string[]): Promi
   const { violations, incomplete } = await page.evaluate<axe.AxeResults>(
     `axe.run(document, ${JSON.stringify(options)})`,
   );
-  return [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].map(told);
+  return [...violations, ...incomplete.filter(({ id }) => id === 'color-contrast')].map(reported);
 };
 
 export interface Focused {

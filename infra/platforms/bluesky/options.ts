@@ -10,7 +10,7 @@ export interface BlueskyOptions {
   readonly clientKeys?: ProofKeys;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Told what the network says of an account's limits for posts. */
+  /** Called with what the network says of an account's limits for posts. */
   readonly onLimits?: OnLimits;
   /** Milliseconds that the write may take. Default 10,000. */
   readonly boundaryDeadlineMs?: number;

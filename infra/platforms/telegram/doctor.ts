@@ -61,7 +61,7 @@ const updatesOf = (webhook: ApiResult, api: string): Finding => {
   const url = textIn(webhook.result, 'url') ?? '';
   if (url === '') return found('ok', about, 'No webhook is set: this installation can listen.');
   const host = URL.canParse(url) ? new URL(url).host : 'another program';
-  const words = `A webhook of ${quoted(host)} takes the updates: no code of a guest is heard (409).`;
+  const words = `A webhook of ${quoted(host)} takes the updates: no code of a guest arrives here (409).`;
   const remedy = 'Call deleteWebhook with this token, or give the installation a bot of its own.';
   return found('fix', about, words, remedy);
 };

@@ -14,8 +14,8 @@ import { readFailed, withoutChat } from './errors.ts';
 import type { TelegramOptions } from './options.ts';
 
 /**
- * Figures of chats: the network tells the number of members. It answers nothing about a message; what its updates told
- * the operator's bot is read from what was kept of them. Where the network pushed nothing of a figure, the figure is null.
+ * Figures of chats. The network answers with the number of members, and with nothing about a message: figures of messages
+ * come from stored updates to the operator's bot. Where the network pushed nothing of a figure, the figure is null.
  */
 
 type Account = PublishRequest['account'];

@@ -8,7 +8,7 @@ import { type ApiOptions, type ApiResult, callApi } from './api.ts';
 import { isOfOperator } from './chat.ts';
 import { checkBot, checkChat, type KnownBot, lossIn } from './connect.ts';
 import { isDeadToken } from './errors.ts';
-import { kinds, type Posted, type Told, toldIn, updateIdOf } from './updates.ts';
+import { contentOf, kinds, type Posted, type UpdateContent, updateIdOf } from './updates.ts';
 
 /**
  * Listens to the operator's bot. The network keeps an update for a day, until a call asks for those after it: we ask for
@@ -57,7 +57,7 @@ export class TelegramListener implements NetworkListener {
 
   async listen(hearer: Hearer, signal: AbortSignal): Promise<void> {
     const pauses = { ...usualPauses, ...this.#options.pauses };
-    const turn = new Turn(this.#options, hearer, signal);
+    const reader = new UpdateReader(this.#options, hearer, signal);
     let offset = 0;
     let limit = perCall;
     while (!signal.aborted) {
@@ -80,7 +80,7 @@ export class TelegramListener implements NetworkListener {
       }
       hearer.state({ kind: 'hearing' });
       limit = Math.min(perCall, limit * 2);
-      const taken = await turn.take(Array.isArray(result.result) ? result.result : []);
+      const taken = await reader.take(Array.isArray(result.result) ? result.result : []);
       offset = taken.offset ?? offset;
       if (taken.isStopped) await pause(pauses.hearing, signal);
     }
@@ -107,7 +107,7 @@ const stateOf = (result: Exclude<ApiResult, { readonly kind: 'ok' }>): Exclude<H
 
 interface Update {
   readonly id: number | null;
-  readonly what: Told | null;
+  readonly what: UpdateContent | null;
 }
 
 /** The network is asked for the rights in a chat as they are now: once for all that it tells of them at a time. */
@@ -120,8 +120,8 @@ const latestRights = (updates: readonly Update[]): readonly Update[] => {
   );
 };
 
-/** What one answer of the network brought. */
-class Turn {
+/** Handles the updates in the answers of the network, one answer at a time. */
+class UpdateReader {
   readonly #options: TelegramListenerOptions;
   readonly #hearer: Hearer;
   readonly #signal: AbortSignal;
@@ -136,16 +136,16 @@ class Turn {
   }
 
   /**
-   * Figures are kept for all of it at once; what the network must be asked about is judged in its order.
+   * Stores the figures of all updates at once, and judges in their order the updates about which it must ask the network.
    * @returns `offset`: of the next call, null: as it was. `isStopped`: at an update that cannot be judged now
    */
   async take(updates: readonly Json[]): Promise<{ readonly offset: number | null; readonly isStopped: boolean }> {
-    const told = latestRights(updates.map((update) => ({ id: updateIdOf(update), what: toldIn(update) })));
-    const whats = told.flatMap(({ what }) => (what === null ? [] : [what]));
+    const latest = latestRights(updates.map((update) => ({ id: updateIdOf(update), what: contentOf(update) })));
+    const whats = latest.flatMap(({ what }) => (what === null ? [] : [what]));
     const [open, places] = await Promise.all([this.#openCodes(whats), this.#connectedPlaces(whats)]);
     await this.#keepFigures(whats, places);
     let offset: number | null = null;
-    for (const { id, what } of told) {
+    for (const { id, what } of latest) {
       if (this.#signal.aborted) return { offset, isStopped: true };
       if (what !== null && !(await this.#judge(what, open, places)) && this.#mayTryAgain(id)) {
         return { offset, isStopped: true };
@@ -155,12 +155,12 @@ class Turn {
     return { offset, isStopped: false };
   }
 
-  async #openCodes(whats: readonly Told[]): Promise<ReadonlySet<string>> {
+  async #openCodes(whats: readonly UpdateContent[]): Promise<ReadonlySet<string>> {
     const posted = whats.flatMap((what) => (what.kind === 'code' ? [what.posted.code] : []));
     return this.#options.codes.open([...new Set(posted)]);
   }
 
-  async #connectedPlaces(whats: readonly Told[]): Promise<ReadonlySet<string>> {
+  async #connectedPlaces(whats: readonly UpdateContent[]): Promise<ReadonlySet<string>> {
     const places = whats.flatMap((what) => {
       if (what.kind === 'reactions') return [what.reactions.place];
       if (what.kind === 'discussion') return [what.discussion.place];
@@ -169,7 +169,7 @@ class Turn {
     return places.length === 0 ? new Set() : this.#hearer.connected([...new Set(places)]);
   }
 
-  async #keepFigures(whats: readonly Told[], places: ReadonlySet<string>): Promise<void> {
+  async #keepFigures(whats: readonly UpdateContent[], places: ReadonlySet<string>): Promise<void> {
     const reactions = whats.flatMap((what) => (what.kind === 'reactions' ? [what.reactions] : []));
     const discussions = whats.flatMap((what) => (what.kind === 'discussion' ? [what.discussion] : []));
     const pushed = {
@@ -181,7 +181,7 @@ class Turn {
   }
 
   /** False: not now. */
-  async #judge(what: Told, open: ReadonlySet<string>, places: ReadonlySet<string>): Promise<boolean> {
+  async #judge(what: UpdateContent, open: ReadonlySet<string>, places: ReadonlySet<string>): Promise<boolean> {
     if (what.kind === 'code') return !open.has(what.posted.code) || this.#posted(what.posted);
     if (what.kind !== 'rights' || !places.has(what.chatId)) return true;
     return this.#hearer.changed(what.chatId, () => this.#loss(what.chatId));

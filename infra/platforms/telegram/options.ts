@@ -8,7 +8,7 @@ export interface TelegramOptions {
   readonly credentials: CredentialStore;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  /** Told what the network says of an account's limits for posts. */
+  /** Called with what the network says of an account's limits for posts. */
   readonly onLimits?: OnLimits;
   /** Milliseconds that a call may take. An upload is a part of the call. Default 120,000. */
   readonly boundaryDeadlineMs?: number;
@@ -18,7 +18,7 @@ export interface TelegramOptions {
   readonly separator?: () => string;
   /** Token of the operator's bot; null: there is none. */
   readonly operatorToken: string | null;
-  /** What the updates of the operator's bot told of posts. Absent: a post has no figures. */
+  /** What the updates of the operator's bot reported of posts. Absent: a post has no figures. */
   readonly pushed?: Pick<PushedPosts, 'of'>;
 }
 

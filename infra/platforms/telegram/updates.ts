@@ -16,7 +16,7 @@ export interface Posted {
   readonly writerId: string | null;
 }
 
-export type Told =
+export type UpdateContent =
   | { readonly kind: 'code'; readonly posted: Posted }
   | { readonly kind: 'reactions'; readonly reactions: PushedReactions }
   | { readonly kind: 'discussion'; readonly discussion: PushedDiscussion }
@@ -25,7 +25,7 @@ export type Told =
   | { readonly kind: 'rights'; readonly chatId: string };
 
 /** Null: nothing that we keep. */
-export const toldIn = (update: Json): Told | null => {
+export const contentOf = (update: Json): UpdateContent | null => {
   const { channel_post, message, my_chat_member, message_reaction_count } = membersOf(update) ?? {};
   const inChannel = membersOf(channel_post);
   const inGroup = membersOf(message);
@@ -55,7 +55,7 @@ const postedIn = (inChannel: Members | null, inGroup: Members | null): Posted | 
 };
 
 /** A post of a channel appears in its linked group by itself; the messages of its thread there are its comments. */
-const discussed = (message: Members): Told | null => {
+const discussed = (message: Members): UpdateContent | null => {
   const group = idIn(message.chat, 'id');
   const id = integerIn(message, 'message_id');
   if (group === null || id === null) return null;
@@ -73,7 +73,7 @@ const discussed = (message: Members): Told | null => {
 /** Characters of JSON. */
 const maxReactions = 16_384;
 
-const reactionsIn = (counted: Members): Told | null => {
+const reactionsIn = (counted: Members): UpdateContent | null => {
   const place = idIn(counted.chat, 'id');
   const post = integerIn(counted, 'message_id');
   const at = integerIn(counted, 'date');

@@ -37,8 +37,8 @@ export const uploadInSegments = async (uploading: Uploading, media: PublishMedia
   if (isFailed(appended) || appended.state === 'ready') return appended;
   const finalized = await finalize(uploading, media, appended, kept?.state === 'appended');
   if (isFailed(finalized)) return finalized;
-  const told = await tellAltText(uploading, media, finalized);
-  return told ?? keep(uploading, { ...finalized, state: 'ready' });
+  const described = await tellAltText(uploading, media, finalized);
+  return described ?? keep(uploading, { ...finalized, state: 'ready' });
 };
 
 const ask = async ({ api, request, steps }: Uploading, call: Ask): Promise<XResult> => {
@@ -99,7 +99,7 @@ const givenUp = async (
   return failed;
 };
 
-/** @param mayBeFinalized an earlier worker may have finalized it: X is asked before it is told */
+/** @param mayBeFinalized an earlier worker may have finalized it: the worker asks X before it sends FINALIZE */
 const finalize = async (
   uploading: Uploading,
   media: PublishMedia,

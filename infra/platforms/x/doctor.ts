@@ -51,7 +51,7 @@ export const examineX = async (options: XDoctorOptions, signal: AbortSignal): Pr
   return [addressOf(origin), client, ...(await examineConsent(oauth, redirectUri, client, signal))];
 };
 
-/** A made-up code buys nothing: a client that X takes is told that the code is wrong. */
+/** A made-up code buys nothing: X answers a client that it knows that the code is wrong. */
 const examineClient = async (options: OAuthOptions, redirectUri: string, signal: AbortSignal): Promise<Finding> => {
   const about = 'client';
   const { api = '', app } = options;

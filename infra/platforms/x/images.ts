@@ -15,8 +15,8 @@ export const uploadImage = async (uploading: Uploading, media: PublishMedia): Pr
   if (result.kind !== 'ok') return notOk(uploading, media, result);
   const started = startedOf(uploading, media, result.body.data, { segmentBytes: 0, next: 0, state: 'ready' });
   if (started === null) return incomplete(media, 'the answer has no id of the file');
-  const told = await tellAltText(uploading, media, started);
-  return told ?? keep(uploading, started);
+  const described = await tellAltText(uploading, media, started);
+  return described ?? keep(uploading, started);
 };
 
 /** Null: X has it, or there is none. X takes a description of pictures and GIFs, not of videos. */

@@ -30,7 +30,7 @@ export interface XOptions {
   readonly processingMs?: number;
   /** Ends early when the signal aborts. Default: by the clock. */
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
-  /** Told what X says of an account's limits for posts. */
+  /** Called with what X says of an account's limits for posts. */
   readonly onLimits?: OnLimits;
   /** Posts that the app may read for figures in a month, since X bills each; absent: no bound. */
   readonly monthlyReads?: number;

@@ -277,8 +277,8 @@ export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
         }),
       },
     ],
-    TargetFirstCommentScheduled: 'a try of the comment, whose outcome is told',
-    TargetFirstCommentStarted: 'a try of the comment, whose outcome is told',
+    TargetFirstCommentScheduled: 'a try of the comment, whose outcome is published',
+    TargetFirstCommentStarted: 'a try of the comment, whose outcome is published',
     TargetFirstCommentPosted: [
       {
         type: 'target.first_comment_posted',

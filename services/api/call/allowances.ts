@@ -6,7 +6,7 @@ import { defaultBodyLimit } from './json.ts';
 import { isSearchable, type Operation, searchCost } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import type { CalledState, CallState } from './state.ts';
-import type { ToldLimits, Wire } from './wire.ts';
+import type { LimitHeaders, Wire } from './wire.ts';
 
 /**
  * The most owners that one allowance remembers. It forgets the owner with the oldest last request first, so that no
@@ -34,30 +34,30 @@ export class Allowance {
   }
 
   /** @throws Refusal 429 when the owner has fewer requests left; then the owner loses none. */
-  async spend(told: ToldLimits, owner: string, requests: number): Promise<void> {
+  async spend(limitHeaders: LimitHeaders, owner: string, requests: number): Promise<void> {
     this.#owners.set(owner, true);
     try {
-      this.#tell(told, await this.#limiter.consume(owner, requests));
+      this.#tell(limitHeaders, await this.#limiter.consume(owner, requests));
     } catch (refused) {
       if (!(refused instanceof RateLimiterRes)) throw refused;
-      this.#tell(told, await this.#limiter.reward(owner, requests));
+      this.#tell(limitHeaders, await this.#limiter.reward(owner, requests));
       const seconds = Math.max(1, Math.ceil(refused.msBeforeNext / 1000));
       throw new Refusal('rate_limited', `Wait ${seconds} s.`, { headers: { 'Retry-After': String(seconds) } });
     }
   }
 
   /** May take more than the owner has left. Later requests then wait for as many more windows as give the debt back. */
-  async owe(told: ToldLimits, owner: string, requests: number): Promise<void> {
+  async owe(limitHeaders: LimitHeaders, owner: string, requests: number): Promise<void> {
     this.#owners.set(owner, true);
     const spent = await this.#limiter.penalty(owner, requests);
     const debt = Math.min(requests, spent.consumedPoints - this.burst);
     const seconds = spent.msBeforeNext / 1000 + (debt / this.burst) * this.#seconds;
-    this.#tell(told, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
+    this.#tell(limitHeaders, debt <= 0 ? spent : await this.#limiter.block(owner, seconds));
   }
 
   /** Gives back what was spent on a request that another allowance refused. */
-  async giveBack(told: ToldLimits, owner: string, requests: number): Promise<void> {
-    this.#tell(told, await this.#limiter.reward(owner, requests));
+  async giveBack(limitHeaders: LimitHeaders, owner: string, requests: number): Promise<void> {
+    this.#tell(limitHeaders, await this.#limiter.reward(owner, requests));
   }
 
   async hasLeft(owner: string): Promise<boolean> {
@@ -65,14 +65,14 @@ export class Allowance {
   }
 
   /** Shows an allowance that this answer does not touch. */
-  async show(told: ToldLimits, owner: string): Promise<void> {
-    this.#tell(told, await this.#limiter.get(owner));
+  async show(limitHeaders: LimitHeaders, owner: string): Promise<void> {
+    this.#tell(limitHeaders, await this.#limiter.get(owner));
   }
 
-  #tell(told: ToldLimits, left: RateLimiterRes | null): void {
+  #tell(limitHeaders: LimitHeaders, left: RateLimiterRes | null): void {
     const seconds = Math.max(0, Math.ceil((left?.msBeforeNext ?? 0) / 1000));
-    told.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
-    told.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
+    limitHeaders.set('RateLimit-Policy', `"default";q=${this.burst};w=${Math.ceil(this.#seconds)}`);
+    limitHeaders.set('RateLimit', `"default";r=${Math.max(0, left?.remainingPoints ?? this.burst)};t=${seconds}`);
   }
 }
 
@@ -81,16 +81,16 @@ type Caller = Pick<CallState, 'principal' | 'address'>;
 /** What one caller may spend. */
 export interface Purse {
   /** @throws Refusal 429 when fewer requests are left; then the caller loses none */
-  spend(told: ToldLimits, requests: number): Promise<void>;
+  spend(limitHeaders: LimitHeaders, requests: number): Promise<void>;
   /** May take more than is left. */
-  owe(told: ToldLimits, requests: number): Promise<void>;
-  show(told: ToldLimits): Promise<void>;
+  owe(limitHeaders: LimitHeaders, requests: number): Promise<void>;
+  show(limitHeaders: LimitHeaders): Promise<void>;
 }
 
 /** Credentials' worth of requests that all keys and apps of a workspace may make together, and all its sessions, where no setting says another. */
 export const defaultWorkspaceKeys = 5;
 
-const untold: ToldLimits = { set: () => undefined };
+const noHeaders: LimitHeaders = { set: () => undefined };
 
 /**
  * Allowances of the same size, kept apart: a stranger who guesses tokens, or loads pages, spends nothing of a
@@ -131,9 +131,9 @@ export class Allowances {
       return this.#ofCredential(`${kind}:${id}`, kind === 'session' ? `people of ${liveWorkspaceId}` : liveWorkspaceId);
     }
     return {
-      spend: (told, requests) => pages.spend(told, address, requests),
-      owe: (told, requests) => pages.owe(told, address, requests),
-      show: (told) => pages.show(told, address),
+      spend: (limitHeaders, requests) => pages.spend(limitHeaders, address, requests),
+      owe: (limitHeaders, requests) => pages.owe(limitHeaders, address, requests),
+      show: (limitHeaders) => pages.show(limitHeaders, address),
     };
   }
 
@@ -141,22 +141,22 @@ export class Allowances {
   #ofCredential(credential: string, together: string): Purse {
     const { credentials, workspaces } = this;
     return {
-      spend: async (told, requests) => {
-        await credentials.spend(told, credential, requests);
+      spend: async (limitHeaders, requests) => {
+        await credentials.spend(limitHeaders, credential, requests);
         try {
-          await workspaces.spend(untold, together, requests);
+          await workspaces.spend(noHeaders, together, requests);
         } catch (refused) {
-          await credentials.giveBack(untold, credential, requests);
-          await workspaces.show(told, together);
+          await credentials.giveBack(noHeaders, credential, requests);
+          await workspaces.show(limitHeaders, together);
           throw refused;
         }
       },
-      owe: async (told, requests) => {
+      owe: async (limitHeaders, requests) => {
         // The debt of one credential does not keep the others of its workspace waiting: it repays more than a window alone.
-        await workspaces.owe(untold, together, Math.min(requests, credentials.burst));
-        await credentials.owe(told, credential, requests);
+        await workspaces.owe(noHeaders, together, Math.min(requests, credentials.burst));
+        await credentials.owe(limitHeaders, credential, requests);
       },
-      show: (told) => credentials.show(told, credential),
+      show: (limitHeaders) => credentials.show(limitHeaders, credential),
     };
   }
 }
@@ -183,14 +183,14 @@ export const costOf = (
 /** Step of a call: what it costs, as far as that is known before its body is read. @throws Refusal 429 */
 export const spend = async (
   state: CalledState,
-  wire: Pick<Wire, 'announcedBytes' | 'hasParameter' | 'paid' | 'told'>,
+  wire: Pick<Wire, 'announcedBytes' | 'hasParameter' | 'paid' | 'limitHeaders'>,
   { allowances }: { readonly allowances: Allowances },
 ): Promise<void> => {
   const { operation } = state;
-  const { paid, told } = wire;
+  const { paid, limitHeaders } = wire;
   const searches = isSearchable(operation) && wire.hasParameter('search');
   const { own, ahead } = costOf(allowances, operation, { searches, bytes: wire.announcedBytes });
-  if (own + ahead > paid) await allowances.of(state).spend(told, own + ahead - paid);
+  if (own + ahead > paid) await allowances.of(state).spend(limitHeaders, own + ahead - paid);
   // A caller that has paid for a body paid for all of it.
   state.paidAhead = Math.max(ahead, paid - own);
 };

@@ -145,7 +145,7 @@ const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, all
     guard: operation.ifMatch === true ? ifMatch(wire.ifMatch) : () => undefined,
     accepts: wire.accepts,
     behind: (topics, readers) => ownWrites.behind(principal.id, wire.consistencyToken, topics, readers),
-    charge: (requests) => allowances.of(state).owe(wire.told, requests),
+    charge: (requests) => allowances.of(state).owe(wire.limitHeaders, requests),
   };
   return { ...asking, ...commandsOf(asking, operation) };
 };

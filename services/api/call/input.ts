@@ -115,7 +115,7 @@ export interface BodyTools {
 /** An operation without a body ignores one. @throws Refusal 413, 415, 400, 422, 503 */
 export const takeBody = async (
   state: CalledState,
-  wire: Pick<Wire, 'readBody' | 'told'>,
+  wire: Pick<Wire, 'readBody' | 'limitHeaders'>,
   { heavyBodies, bodyBudget, allowances }: BodyTools & { readonly allowances: Allowances },
 ): Promise<void> => {
   const { operation, notes } = state;
@@ -127,7 +127,7 @@ export const takeBody = async (
   state.held = held;
   const sent = await metered(operation, held, state.paidAhead, {
     read: (meter) => wire.readBody(operation, meter),
-    owe: (requests) => allowances.of(state).owe(wire.told, requests),
+    owe: (requests) => allowances.of(state).owe(wire.limitHeaders, requests),
   });
   const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
   const text = sent?.text ?? null;

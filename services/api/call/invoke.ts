@@ -8,7 +8,7 @@ import { jsonPieces } from './json.ts';
 import type { Answer, Many, Operation, Pieces, Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import { calledState, newState } from './state.ts';
-import type { BodyMeter, BodyText, ToldLimits, Warned, Wire } from './wire.ts';
+import type { BodyMeter, BodyText, LimitHeaders, Warned, Wire } from './wire.ts';
 
 /** The wire inside the process: for parts of the server that know the caller already. */
 
@@ -33,7 +33,7 @@ export interface Invocation {
   /** Requests of this call that its credential has paid for already. */
   readonly paid?: number;
   /** Learns what is left of the allowance. */
-  readonly told?: ToldLimits;
+  readonly limitHeaders?: LimitHeaders;
 }
 
 export interface Invoked<Data = unknown> {
@@ -57,7 +57,7 @@ export interface Invoked<Data = unknown> {
 /** @throws Refusal or Rejection as a REST call answers them, see `toProblem` */
 export type Invoke = <Data = unknown>(invocation: Invocation) => Promise<Invoked<Data>>;
 
-const untold: ToldLimits = { set: () => undefined };
+const noHeaders: LimitHeaders = { set: () => undefined };
 
 const joined = async ({ head, items, tail }: Pieces): Promise<unknown> => {
   const texts: string[] = [];
@@ -82,7 +82,7 @@ class InvocationWire implements Wire {
   readonly ifMatch: string | undefined;
   readonly consistencyToken: string;
   readonly paid: number;
-  readonly told: ToldLimits;
+  readonly limitHeaders: LimitHeaders;
   readonly announcedBytes: number;
   /** As REST would send it: the limits of bodies are limits of their text. */
   readonly #text: Buffer;
@@ -96,7 +96,7 @@ class InvocationWire implements Wire {
     this.ifMatch = asked.ifMatch;
     this.consistencyToken = asked.consistencyToken ?? '';
     this.paid = asked.paid ?? 0;
-    this.told = asked.told ?? untold;
+    this.limitHeaders = asked.limitHeaders ?? noHeaders;
     this.#text = Buffer.from(asked.body === undefined ? '' : JSON.stringify(asked.body));
     this.announcedBytes = this.#text.length;
     this.#query = Object.fromEntries(Object.entries(asked.query ?? {}).filter(([, value]) => value !== undefined));

@@ -3,7 +3,7 @@ import type { Warning } from '#schemas/http/common.ts';
 import type { Answer, Call, Operation } from './operation.ts';
 
 /** Where an allowance tells what is left of it: the headers of an answer. */
-export interface ToldLimits {
+export interface LimitHeaders {
   set(name: string, value: string): void;
 }
 
@@ -52,7 +52,7 @@ export interface Wire {
   /** Requests of this call that the credential has paid for already. */
   readonly paid: number;
   /** Learns what is left of the allowance. */
-  readonly told: ToldLimits;
+  readonly limitHeaders: LimitHeaders;
   /** Gives the caller the answer. The bytes of the body are held until then. */
   answer(made: Answer, warned: Warned): Promise<void> | void;
   /** The token of what the call stored. It comes after a refusal too, because a call may store events before it refuses. */

@@ -4,13 +4,13 @@ import type { Allowances } from '../call/allowances.ts';
 import type { CallPatience } from '../call/deps.ts';
 import type { Principal } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
-import type { ToldLimits } from '../call/wire.ts';
+import type { LimitHeaders } from '../call/wire.ts';
 import type { BearerTokens, Resource } from './bearer-tokens.ts';
 
 /** A request that may carry a token. */
 export interface Authenticating {
   /** Learns what is left of the guesses of the address. */
-  readonly told: ToldLimits;
+  readonly limitHeaders: LimitHeaders;
   /** The header; empty: none was sent. */
   readonly authorization: string;
   readonly address: string;
@@ -27,19 +27,19 @@ export type Authenticate = (request: Authenticating) => Promise<Principal>;
  */
 export const authenticator =
   (tokens: BearerTokens, { guesses }: Allowances, { tokenMs }: CallPatience): Authenticate =>
-  async ({ told, authorization, address, resource }) => {
+  async ({ limitHeaders, authorization, address, resource }) => {
     const sent = bearer(authorization);
     const isCheap = sent !== null && tokens.isCheap(sent);
     if (!isCheap && !(await guesses.hasLeft(address))) {
       if (sent !== null) tokens.lookUpLater(sent, address);
-      await guesses.spend(told, address, 1);
+      await guesses.spend(limitHeaders, address, 1);
     }
     try {
       if (sent === null) throw new Refusal('missing_token', 'Send the header Authorization: Bearer <token>.');
       return await within(tokenMs, tokens.identify(sent, resource), tooLate);
     } catch (error) {
       // While the database is unavailable, nobody knows whether the token is valid: the address loses no guess.
-      if (error instanceof Refusal) await guesses.spend(told, address, 1);
+      if (error instanceof Refusal) await guesses.spend(limitHeaders, address, 1);
       throw error;
     }
   };

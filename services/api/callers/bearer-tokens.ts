@@ -54,7 +54,7 @@ class Sessions {
   }
 }
 
-/** Every kind of bearer token that the server knows, told apart by its form. */
+/** Every kind of bearer token that the server knows, recognised by its form. */
 
 /** The resource that a caller wants to use. Keys work at both, a session at the api alone, an access token at its own. */
 export type Resource = 'api' | 'mcp';

@@ -108,7 +108,7 @@ const wireOf = (ctx: Context, state: CalledState): Wire => ({
   consistencyToken: ctx.get('X-Consistency-Token'),
   accepts: (...types) => ctx.accepts(...types) as string | false,
   paid: 0,
-  told: ctx,
+  limitHeaders: ctx,
   answer: (made, warned) => write(ctx, state, made, warned),
   wrote: (token) => ctx.set('X-Consistency-Token', token),
 });
@@ -130,7 +130,7 @@ const callerOf = async (
 ): Promise<Principal | null> =>
   scope === null
     ? null
-    : authenticate({ told: ctx, authorization: ctx.get('Authorization'), address, resource: 'api' });
+    : authenticate({ limitHeaders: ctx, authorization: ctx.get('Authorization'), address, resource: 'api' });
 
 export interface RestTools {
   readonly tools: CallTools;

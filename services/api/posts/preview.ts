@@ -42,14 +42,14 @@ const previewOf = async (call: Previewing) => {
     checksOf(composingOf(call), reads, { id: uuidv7(), clientId, body, planNumber: 1, choose: select }),
   );
   // That nothing is selected follows from what was refused before.
-  const told = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
+  const reported = refusals.filter(({ code }, index) => index === 0 || code !== 'no_targets');
   const ofDraft = saveDraft ? (await allOf(checksOfDraft(reads, clientId, body))).refusals : null;
-  const later = ofDraft === null ? [] : told.filter((one) => !ofDraft.some((other) => isSame(one, other)));
+  const later = ofDraft === null ? [] : reported.filter((one) => !ofDraft.some((other) => isSame(one, other)));
   const taken = await takenRefOf(call, { clientId, body });
   const quota = await previewQuota(call, found?.plan.targets ?? []);
   const full = quota.refusal === null ? [] : [quota.refusal];
   const composed = found === null ? null : composedOf(call, body, found);
-  const now = [...(ofDraft ?? told), ...(taken === null ? [] : [taken]), ...(saveDraft ? [] : full)];
+  const now = [...(ofDraft ?? reported), ...(taken === null ? [] : [taken]), ...(saveDraft ? [] : full)];
   return {
     object: 'post_preview' as const,
     valid: now.length === 0,
@@ -59,7 +59,8 @@ const previewOf = async (call: Previewing) => {
     ],
     approvalRequired: found?.isHeld ?? false,
     warnings: composed?.ofBody ?? [],
-    verdicts: found === null || composed === null ? [] : await verdictsOf(call, body, found, told, composed.ofTarget),
+    verdicts:
+      found === null || composed === null ? [] : await verdictsOf(call, body, found, reported, composed.ofTarget),
     quota: quota.shown,
     cadence: found === null ? null : await cadencesOf(call, found),
   };

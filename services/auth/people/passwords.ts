@@ -14,7 +14,7 @@ export const minPassword = 12;
 export const maxPassword = 256;
 
 /**
- * Each hash takes 19 MiB and some 30 ms of a core. Beyond this number at once they wait; beyond that queue a caller is told
+ * Each hash takes 19 MiB and some 30 ms of a core. Beyond this number at once they wait; beyond that queue a caller is asked
  * to come again, so that a flood of sign-ins fills neither the memory nor the threads of the process.
  */
 const maxAtOnce = 2;

@@ -124,7 +124,7 @@ export const setPasswordByLink = async (
   const named = await findPersonLink(deps, token, purpose);
   const known = named === null ? null : await loadPerson(deps, named);
   if (named === null || known === null) return null;
-  // Before the link is taken: a person who is told to come again has it still.
+  // Before the link is used up: a person who must come again can use it then.
   const passwordHash = await hashOfGood(deps, named, next);
   // Before the link is taken: if we die here, the person opens it again.
   await revokeGrantsOfPerson(deps, named);

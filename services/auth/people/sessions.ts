@@ -78,8 +78,9 @@ export interface SessionStart {
 }
 
 /**
- * Each sign-in gets a new secret, so that a secret that was planted before is worth nothing. The event comes first: if we
- * die before the row, a session is told of that nobody ever had; the reverse would be a session that no auditor sees.
+ * Each sign-in gets a new secret, so that a secret that was planted before is worth nothing. The event comes first: a
+ * crash before the row leaves an event of a session that never existed; the reverse order could leave a session that
+ * no auditor sees.
  * @throws Rejection where what signed in has ended since
  */
 export const startSession = async (

@@ -46,9 +46,9 @@ export const showSecurity = async (
     sessionsOf(visit),
     offerPasskey(deps, { origin: deps.consoleUrl() }, { personId, email, name }),
   ]);
-  const { section = null, ...told } = refused ?? {};
+  const { section = null, ...shown } = refused ?? {};
   showPage(visit, {
-    ...{ view: 'security', title: 'Security', script: true, ...told },
+    ...{ view: 'security', title: 'Security', script: true, ...shown },
     notice: noticeOf(visit, notices, refused),
     data: {
       ...{ email, isProven, canMail: canMail(it), mayAdd: isProven || !canMail(it) },

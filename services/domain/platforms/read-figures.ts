@@ -1,6 +1,6 @@
 /** Reads the figures of a post or an account from what its network reported. */
 import type { Platform } from '#schemas/common.ts';
-import { type AccountFigures, AccountTold, type Demographics, PostFigures } from '#schemas/insights.ts';
+import { type AccountFigures, AccountObservedFigures, type Demographics, PostFigures } from '#schemas/insights.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { issuesOf } from '#schemas/validator.ts';
 import { type FigureSource, ImpossibleFigure } from './figure-source.ts';
@@ -115,7 +115,7 @@ export function accountFiguresOf(
   const wrong = unfit(raw);
   if (wrong !== null) return { kind: 'nonsense', reason: wrong };
   const { account, demographics: source } = rulesOf(platform).insights;
-  const all = fitting(AccountTold, read({ ...account, demographics: source }, raw, asked));
+  const all = fitting(AccountObservedFigures, read({ ...account, demographics: source }, raw, asked));
   const reason = wholly(all);
   if (reason !== null) return { kind: 'nonsense', reason };
   const { demographics, ...figures } = all.figures as AccountFigures & { readonly demographics?: Demographics | null };

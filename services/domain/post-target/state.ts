@@ -50,7 +50,7 @@ export interface TargetCommon extends PlannedTarget {
   readonly unknownSince: string | null;
   /** Since when deferrals and rate limits keep the target beyond its time; null: none does. */
   readonly deferredSince: string | null;
-  /** The service told that the target is overdue, and nobody has moved or retried it since. */
+  /** The service reported the target as overdue, and nobody has moved or retried it since. */
   readonly overdue: boolean;
   readonly checkpoints: readonly TargetCheckpoint[];
   /** The published segments of a thread, in order. */

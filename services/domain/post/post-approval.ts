@@ -55,9 +55,9 @@ export const submit = (
 };
 
 /**
- * Whether a revise leaves the approval as it is: times alone changed, and a person has approved the content, for each of
- * these targets: of the others they were told that nothing goes out. A revise of a post that still waits asks anew,
- * since its approver must see the times too.
+ * Whether a revise leaves the approval as it is: times alone changed, and a person has approved the content for each of
+ * these targets. The approver was shown that nothing goes out on the other targets. A revise of a post that still waits
+ * asks anew, since its approver must see the times too.
  */
 export const keepsApproval = ({ approval }: Approved, { hash }: Submission, targetIds: readonly string[]): boolean =>
   approval !== null &&

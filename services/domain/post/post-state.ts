@@ -121,7 +121,7 @@ export const isReleasedFor = (state: LivePost, targetId: string, postRevision: n
   !asksOf(state).includes(postRevision) || isApproved(state, targetId, postRevision);
 
 /**
- * Whether the released body was released for the account of this target too: its approver may have been told that
+ * Whether the released body was released for the account of this target too: its approver may have been shown that
  * nothing of it goes there. A revise of times alone keeps the approval of the content before it.
  */
 export const isApprovedFor = (state: LivePost, targetId: string): boolean => {

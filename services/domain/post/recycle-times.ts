@@ -4,7 +4,7 @@ import { isBeingCanceled, isCancelable, type TargetState } from '../post-target/
 import { daysLater, instantOf, localDaysLater } from '../zones.ts';
 import type { RecycleRun, RecycleSettings, RecycleThen } from './post-recycle.ts';
 import { recycleLeadMs } from './post-recycle.ts';
-import type { WishedTime } from './scheduling.ts';
+import type { RequestedTime } from './scheduling.ts';
 
 /**
  * When copies of a recycled post are due: each target at the wall-clock time that it had, in its own zone, so many days
@@ -38,17 +38,17 @@ export const patternOf = (
 };
 
 /** Without its jitter: a copy has its own. */
-const wishedOn = ({ dueAt, scheduledLocal, timezone, jitterSeconds }: Timed, days: number): WishedTime => {
+const requestedTimeOn = ({ dueAt, scheduledLocal, timezone, jitterSeconds }: Timed, days: number): RequestedTime => {
   if (scheduledLocal !== null) {
     const local = localDaysLater(scheduledLocal, days);
     return { at: instantOf(local, timezone), local, timezone };
   }
-  const wished = new Date(Date.parse(dueAt) - jitterSeconds * 1000).toISOString();
-  return { at: daysLater(wished, timezone, days), local: null, timezone };
+  const requested = new Date(Date.parse(dueAt) - jitterSeconds * 1000).toISOString();
+  return { at: daysLater(requested, timezone, days), local: null, timezone };
 };
 
 const runOn = ({ targets, lateDays }: RecyclePattern, day: number): RecycleRun => {
-  const [dueAt = ''] = targets.map((one) => wishedOn(one, lateDays + day).at).sort();
+  const [dueAt = ''] = targets.map((one) => requestedTimeOn(one, lateDays + day).at).sort();
   return { day, dueAt };
 };
 
@@ -74,7 +74,7 @@ const tooEarlyBy = ({ targets, lateDays, last }: RecyclePattern, day: number, ev
     ...targets.map((one) => {
       const before = last.get(one.accountId);
       if (before === undefined) return Number.NEGATIVE_INFINITY;
-      return Date.parse(before) + (everyDays - 0.5) * dayMs - Date.parse(wishedOn(one, lateDays + day).at);
+      return Date.parse(before) + (everyDays - 0.5) * dayMs - Date.parse(requestedTimeOn(one, lateDays + day).at);
     }),
   );
 
@@ -87,20 +87,20 @@ const distantRun = (pattern: RecyclePattern, from: number, everyDays: number): R
 };
 
 /** By account: the time of each target of a copy. What has passed is due now. */
-export const wishedTimes = (
+export const requestedTimes = (
   { targets, lateDays }: Pick<RecyclePattern, 'targets' | 'lateDays'>,
   day: number,
   now: string,
-): ReadonlyMap<string, WishedTime> =>
+): ReadonlyMap<string, RequestedTime> =>
   new Map(
     targets.map((one) => {
-      const wished = wishedOn(one, lateDays + day);
-      return [one.accountId, wished.at < now ? { ...wished, at: now, local: null } : wished];
+      const requested = requestedTimeOn(one, lateDays + day);
+      return [one.accountId, requested.at < now ? { ...requested, at: now, local: null } : requested];
     }),
   );
 
 /** The schedule that says the same as these times, as far as a schedule can. */
-export const scheduleOfTimes = (times: Iterable<WishedTime>, spreadMinutes: number | null): Schedule => {
+export const scheduleOfTimes = (times: Iterable<RequestedTime>, spreadMinutes: number | null): Schedule => {
   const all = [...times].sort((a, b) => (a.at < b.at ? -1 : 1));
   const [first] = all;
   const last = all.at(-1);

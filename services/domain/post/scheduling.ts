@@ -23,7 +23,7 @@ export interface Destination {
 }
 
 /** A time that a target has of itself, before jitter. */
-export interface WishedTime {
+export interface RequestedTime {
   readonly at: string;
   /** Null: no wall-clock time was asked for. */
   readonly local: string | null;
@@ -37,7 +37,7 @@ export interface PlanInput {
   readonly schedule: Schedule;
   readonly timezone: string;
   /** By account, instead of the times that the schedule gives. */
-  readonly times?: ReadonlyMap<string, WishedTime>;
+  readonly times?: ReadonlyMap<string, RequestedTime>;
   readonly scheduleMode: PostBody['scheduleMode'];
   readonly variants: PostBody['variants'];
   /** Instant of the call, ISO 8601. */
@@ -118,7 +118,7 @@ const zoneOf = (destination: Destination, timezone: string): string =>
 const scheduledLocalOf = ({ type, scheduledLocal }: Schedule): string | null => (type === 'at' ? scheduledLocal : null);
 
 /** The requested instant of destination `index` of `count`, before jitter. */
-const wishedAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
+const requestedTimeAt = (input: PlanInput, destination: Destination, index: number, count: number): string => {
   const { schedule, now } = input;
   if (schedule.type === 'now') return now;
   if (schedule.type === 'at') {
@@ -158,11 +158,11 @@ export const considerPlan = (input: PlanInput): ConsideredPlan => {
   const targets = destinations.map((destination, index): PlannedTarget => {
     const { accountId, platform } = destination;
     const own = input.times?.get(accountId);
-    const wished = own?.at ?? wishedAt(input, destination, index, destinations.length);
-    if (wished < earliest) past.push({ path: '/schedule', ...inPast(wished), accountId, platform });
-    if (wished > latest) far.push({ path: '/schedule', ...tooFar(wished), accountId, platform });
+    const requested = own?.at ?? requestedTimeAt(input, destination, index, destinations.length);
+    if (requested < earliest) past.push({ path: '/schedule', ...inPast(requested), accountId, platform });
+    if (requested > latest) far.push({ path: '/schedule', ...tooFar(requested), accountId, platform });
     const jitterSeconds = jitterOf(input.postId, accountId, input.schedule.spreadMinutes ?? 0);
-    const dueAt = new Date(Date.parse(wished) + jitterSeconds * 1000).toISOString();
+    const dueAt = new Date(Date.parse(requested) + jitterSeconds * 1000).toISOString();
     return {
       targetId: targetIdOf(input.postId, accountId, input.number),
       accountId,

@@ -104,8 +104,8 @@ export const canvasOf = (
     sides.long.min / long,
     sides.short.min / short,
   );
-  const wished = Math.min(1, most, box.long / long, box.short / short, box.width / full.width);
-  const scale = Math.min(most, Math.max(wished, least));
+  const preferred = Math.min(1, most, box.long / long, box.short / short, box.width / full.width);
+  const scale = Math.min(most, Math.max(preferred, least));
   if (scale > maxEnlargement) return null;
   const made = rounded(rules, { width: full.width * scale, height: full.height * scale }, step);
   return made === null ? null : { width: made.width, height: made.height, fit };

@@ -21,7 +21,16 @@ import {
   pageOf,
   paging,
 } from '../words.ts';
-import { asOfWords, Figures, type FiguresOut, figureLine, figuresOf, told, zoneOf, zoneWords } from './figures.ts';
+import {
+  asOfWords,
+  Figures,
+  type FiguresOut,
+  figureLine,
+  figuresOf,
+  usualFigures,
+  zoneOf,
+  zoneWords,
+} from './figures.ts';
 
 /** Questions about figures, with the window, its time zone and the age of the figures said back. */
 
@@ -44,7 +53,7 @@ const Window = Type.Object({
 });
 
 const totalsOf = (totals: Readonly<Record<string, unknown>>): FiguresOut =>
-  figuresOf(totals, [...told, 'followerCount', ...('posts' in totals ? ['posts'] : [])]);
+  figuresOf(totals, [...usualFigures, 'followerCount', ...('posts' in totals ? ['posts'] : [])]);
 
 /** Accounts have no split by network, and no number of stale accounts. */
 type Found = Pick<Board, 'from' | 'to' | 'asOf' | 'totals'> &
@@ -117,7 +126,7 @@ export const analyticsSummary = tool({
   },
 });
 
-const ofPost = [...told, 'reach'] as const;
+const ofPost = [...usualFigures, 'reach'] as const;
 
 const Performance = Type.Object({
   postId: Type.String(),

@@ -224,13 +224,13 @@ export const changeCampaign = tool({
     const { action } = args;
     const change = action === 'move' ? moved : action.endsWith('_posts') ? joining : written;
     const { words, refused, ...done } = await change(call, args);
-    const told = [...call.cuts.rows('refused', refused, 25)];
+    const shown = [...call.cuts.rows('refused', refused, 25)];
     const text = joined(
       `${words} (${call.mode}), campaignId ${done.campaignId}.`,
       replayedWords(done.replayed),
-      ...told.map(({ id, reason }) => `- not ${id}: ${reason}`),
+      ...shown.map(({ id, reason }) => `- not ${id}: ${reason}`),
       done.nextStep,
     );
-    return { text, data: { mode: call.mode, ...done, refused: told } };
+    return { text, data: { mode: call.mode, ...done, refused: shown } };
   },
 });

@@ -34,7 +34,7 @@ import {
 } from './composing.ts';
 import {
   accountNames,
-  maxTargetsTold,
+  maxTargetsShown,
   nextStepOf,
   type Post,
   shownTargets,
@@ -99,7 +99,7 @@ const Would = Type.Object({
 
 const wouldGo = (cuts: Cuts, { verdicts }: Preview, names: ReadonlyMap<string, string>): Static<typeof Would>[] =>
   cuts
-    .rows('targets', verdicts, maxTargetsTold)
+    .rows('targets', verdicts, maxTargetsShown)
     .map(({ platform, accountId, ok, text, length, media, scheduledAt }) => ({
       ...{ platform, accountId, ok, scheduledAt, length },
       account: accountId === null ? null : (names.get(accountId) ?? null),
@@ -224,14 +224,14 @@ export const composePost = tool({
     const problems = isDraft ? problemsOf(preview) : [];
     const nextStep = nextStepOf(post);
     const inAll = isDraft ? preview.verdicts.length : post.targets.length;
-    const told = isDraft ? wouldGoTo.map(wouldLine) : targets.map(targetLine);
+    const shown = isDraft ? wouldGoTo.map(wouldLine) : targets.map(targetLine);
     const text = joined(
       `${doneWords(action, post.status, call.mode)} postId ${post.id}, ${many(inAll, 'target')}.`,
       replayedWords(replayed),
       zoneWords(args),
-      isDraft && told.length > 0 ? 'It would go to:' : null,
-      ...told,
-      inAll > told.length ? `… and ${inAll - told.length} more targets` : null,
+      isDraft && shown.length > 0 ? 'It would go to:' : null,
+      ...shown,
+      inAll > shown.length ? `… and ${inAll - shown.length} more targets` : null,
       ...noticeLines(call.cuts, 'It could not go out like this:', problems, 'problems'),
       ...noticeLines(call.cuts, 'Warnings:', warnings, 'warnings'),
       nextStep,

@@ -15,7 +15,7 @@ export const Figures = Type.Unsafe<FiguresOut>({
 });
 
 /** Those that most questions are about. */
-export const told = [
+export const usualFigures = [
   ...(['impressions', 'likes', 'comments', 'shares', 'saves', 'clicks', 'reposts', 'quotes', 'videoViews'] as const),
   ...(['engagementRate'] as const),
 ] as const;

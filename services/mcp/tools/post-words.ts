@@ -8,7 +8,7 @@ import type { ToolCall } from '../call.ts';
 import type { Cuts } from '../cuts.ts';
 import { joined, Nullable } from '../words.ts';
 
-/** A post and its targets as a model is told of them. */
+/** A post and its targets as a model reads them. */
 
 export type Post = Static<typeof PostSchema>;
 export type PostTarget = Static<typeof TargetSchema>;
@@ -16,7 +16,7 @@ type Failure = Static<typeof FailureSchema>;
 type Account = Static<typeof AccountSchema>;
 
 /** The most targets that one answer lists; the rest is counted. */
-export const maxTargetsTold = 25;
+export const maxTargetsShown = 25;
 
 export const TargetOut = Type.Object({
   targetId: Type.String(),
@@ -154,7 +154,7 @@ export const shownTargets = (
     .rows(
       'targets',
       [...targets].sort((a, b) => rank(a) - rank(b)),
-      maxTargetsTold,
+      maxTargetsShown,
     )
     .map((target) => ({
       targetId: target.id,
@@ -212,7 +212,7 @@ export const decisionOf = (decision: Decision): DecisionOut => {
   return { ...more, decidedBy: `${decidedBy.type} ${decidedBy.id}` };
 };
 
-/** The comment of an approver is told whole. */
+/** The comment of an approver is shown whole. */
 const maxComment = 2_000;
 
 export const decisionLine = (cuts: Cuts, decision: Decision): string | null => {

@@ -28,7 +28,7 @@ import {
   decisionLine,
   decisionOf,
   localTime,
-  maxTargetsTold,
+  maxTargetsShown,
   nextStepOf,
   PendingOut,
   type Post,
@@ -233,7 +233,7 @@ export const postStatus = tool({
       pendingLine(call.cuts, post.pendingRevision),
       decisionLine(call.cuts, post.lastDecision),
       ...targets.map(targetLine),
-      post.targets.length > maxTargetsTold ? `… and ${post.targets.length - maxTargetsTold} more targets` : null,
+      post.targets.length > maxTargetsShown ? `… and ${post.targets.length - maxTargetsShown} more targets` : null,
       nextStep,
     );
     return {

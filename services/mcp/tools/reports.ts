@@ -34,7 +34,7 @@ type Report = Static<typeof ReportSchema>;
 type Export = Static<typeof ExportSchema>;
 type Run = Static<typeof RunSchema>;
 
-const ToldRun = Type.Object({
+const ShownRun = Type.Object({
   runId: Type.String(),
   status: Type.String({ description: 'running, completed or failed.' }),
   from: Type.String(),
@@ -45,7 +45,7 @@ const ToldRun = Type.Object({
 });
 
 /** Newest first: what a question about a report is mostly about. */
-const maxRunsTold = 5;
+const maxRunsShown = 5;
 
 export const listReports = tool({
   name: 'list_reports',
@@ -67,7 +67,7 @@ export const listReports = tool({
         isScheduled: Type.Boolean(),
       }),
     ),
-    runs: Type.Array(ToldRun, { description: 'Of one report: the newest first.' }),
+    runs: Type.Array(ShownRun, { description: 'Of one report: the newest first.' }),
     download: Nullable(
       Type.Object({ runId: Type.String(), url: Type.String(), format: Type.String(), expiresAt: Type.String() }),
       'The file of the newest completed run; null: there is none.',
@@ -86,7 +86,7 @@ export const listReports = tool({
     }));
     const all = one?.data.runs ?? [];
     const runs = call.cuts
-      .rows('runs', all, maxRunsTold)
+      .rows('runs', all, maxRunsShown)
       .map(({ runId, status, from, to, asOf, completedAt, failure }) => ({
         ...{ runId, status, from, to, asOf, completedAt },
         failure: failure === null ? null : failure.message,

@@ -29,7 +29,7 @@ import { nextStepOf, type Post, shownTargets, Targets, targetLine } from './post
 type Bulk = Static<typeof ResultSchema>;
 /** As many ids as one bulk call takes. */
 const maxAtOnce = 100;
-const maxRefusedTold = 25;
+const maxRefusedShown = 25;
 
 const which = {
   postId: Maybe(Id('Only targets of this post.')),
@@ -113,7 +113,7 @@ const act = async (call: ToolCall, chosen: Which, what: Action) => {
   const refused = data.results.flatMap(({ targetId, error }) =>
     error === undefined ? [] : [{ targetId, code: error.code, message: error.detail ?? error.title }],
   );
-  const told = [...call.cuts.rows('refused', refused, maxRefusedTold)];
+  const shown = [...call.cuts.rows('refused', refused, maxRefusedShown)];
   const undone = all.filter(({ undo }) => undo === 'pending').length;
   const waiting = undone === 0 ? '' : `, ${undone} of them only once the network has given them back`;
   const text = joined(
@@ -121,14 +121,14 @@ const act = async (call: ToolCall, chosen: Which, what: Action) => {
     replayedWords(replayed),
     ...done.map(targetLine),
     all.length > done.length ? `… and ${all.length - done.length} more targets` : null,
-    ...told.map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
+    ...shown.map((one) => `- not ${one.targetId}: ${one.message} (${one.code})`),
     nextStep,
   );
   const postId = chosen.postId ?? null;
   const { mode } = call;
   return {
     text,
-    data: { mode, postId, doneInAll: all.length, done, refused: told, replayed, nextStep },
+    data: { mode, postId, doneInAll: all.length, done, refused: shown, replayed, nextStep },
   };
 };
 

@@ -82,7 +82,7 @@ export const getCode =
     return attempt === null ? showEnded(ctx) : showCode(ctx, attempt, null);
   };
 
-/** The code ends by itself too: the guest, who is connected, is not told that it could not be given back. */
+/** The code expires by itself too, so the page does not tell the guest, who is connected, that giving it back failed. */
 const forget = async (tools: InviteTools, ctx: Context, connector: CodeConnector, code: string): Promise<void> => {
   await codeAt(tools, ctx, 'take');
   await connector.forget(code).catch((err: unknown) => {

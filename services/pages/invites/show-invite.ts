@@ -75,7 +75,7 @@ export const showInvite = async (
   show(ctx, refused === null ? 200 : errors[refused.code].status, html, headers);
 };
 
-/** Goes where `work` leads, by GET, so that a reload sends nothing again; null: it has answered. A refusal is told on the page of the link. */
+/** Goes where `work` leads, by GET, so that a reload sends nothing again; null: it has answered. The page of the link shows a refusal. */
 export const goOrShow = async (
   tools: InviteTools,
   ctx: Context,

@@ -8,7 +8,7 @@ import type { Contents } from '../contents.ts';
 
 /** Absent: never fetched; null: no network reported it. */
 const Gain = Type.Optional(Nullable(Type.Integer()));
-const Told = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
+const ReportedFigure = Type.Optional(Nullable(Type.Integer({ minimum: 0 })));
 const figures = {
   ...(Object.fromEntries(counters.map((one) => [one, Gain])) as Record<(typeof counters)[number], typeof Gain>),
   engagementRate: Nullable(Type.Number()),
@@ -57,20 +57,20 @@ export const ReportJson = Type.Object({
         postId: Uuid,
         publishedAt: Instant,
         platforms: Type.Array(Platform),
-        impressions: Told,
-        interactions: Told,
+        impressions: ReportedFigure,
+        interactions: ReportedFigure,
         engagementRate: Nullable(Type.Number()),
       }),
     ),
   ),
   audience: Type.Optional(
     Type.Object({
-      profileViews: Told,
-      accountsEngaged: Told,
-      profileLinkTaps: Told,
-      videoViews: Told,
-      videoWatchTimeMinutes: Told,
-      contentPlays: Told,
+      profileViews: ReportedFigure,
+      accountsEngaged: ReportedFigure,
+      profileLinkTaps: ReportedFigure,
+      videoViews: ReportedFigure,
+      videoWatchTimeMinutes: ReportedFigure,
+      contentPlays: ReportedFigure,
     }),
   ),
   demographics: Type.Optional(Nullable(Demographics)),

@@ -51,10 +51,10 @@ const watchParked = ({ registry, readiness, pool }: HealthDeps, name: string, co
   readiness.add(`${name}: parked`, async () => {
     const found = [...(await parked())];
     if (found.length === 0) return null;
-    const told = found.map(
+    const summaries = found.map(
       ([group, { streams, oldest: age }]) => `${group} ${streams}, the oldest for ${minutes(age)}`,
     );
-    return `streams parked: ${told.join('; ')} (npm run admin -- parked list)`;
+    return `streams parked: ${summaries.join('; ')} (npm run admin -- parked list)`;
   });
 };
 

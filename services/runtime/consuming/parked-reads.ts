@@ -10,7 +10,7 @@ export interface ParkedStream {
   readonly group: string;
   readonly stream: string;
   readonly workspaceId: string | null;
-  /** How many wait; counted no further than `maxTold`. */
+  /** How many wait; counted no further than `maxListed`. */
   readonly events: number;
   /** The first parked event, which cannot be applied. */
   readonly eventId: string;
@@ -35,14 +35,14 @@ export const parkedGroups = async (pool: Pool): Promise<readonly string[]> =>
 
 const listSql = `
 ${withFirsts(`select name from (${groupsSql}) as all_groups where $1::text is null or name = $1`, maxListed)},
-told as (
+listed as (
   select * from firsts where $2::text is null or stream = $2 order by parked_at, consumer_group, stream limit 1000)
 select
   consumer_group as "group", stream, workspace_id::text as "workspaceId", behind.events, event_id::text as "eventId",
   revision::text, type, reason, parked_at as since, retry_at as "retryAt"
-from told cross join lateral (
+from listed cross join lateral (
   select count(*)::int as events from (
-    select from ops.parked_events e where e.consumer_group = told.consumer_group and e.stream = told.stream
+    select from ops.parked_events e where e.consumer_group = listed.consumer_group and e.stream = listed.stream
     limit ${maxListed}) as counted) as behind
 order by parked_at, consumer_group, stream`;
 

@@ -15,7 +15,7 @@ import { type SeenCall, seenCall } from './seen-call.ts';
 export interface NetworkHttpOptions {
   /** Milliseconds for a connection with its handshake. Default 10,000. */
   readonly connectMs?: number;
-  /** Told of each call once it has ended, without anything secret. */
+  /** Called after each call, with nothing secret. */
   readonly report?: (seen: SeenCall) => void;
 }
 
@@ -80,7 +80,7 @@ async function* bytesOf({ body, onSent }: NetworkCall, sum: Sum): AsyncGenerator
   }
 }
 
-/** A body that needs no reading leaves with its headers. Null: it is read piece by piece, or its progress is told. */
+/** A body that needs no reading leaves with its headers. Null: it is read piece by piece, or its progress is reported. */
 const wholeBody = ({ body: [only, ...others], onSent }: NetworkCall): Buffer | null =>
   Buffer.isBuffer(only) && others.length === 0 && onSent === undefined ? only : null;
 

@@ -140,8 +140,8 @@ interface Sighting {
   lastAt: number;
 }
 
-/** Milliseconds after its last request for which a proxy is told of. */
-const toldMs = 3_600_000;
+/** Milliseconds after its last request for which /readyz names a proxy. */
+const rememberedMs = 3_600_000;
 /** The most addresses that are remembered, so that callers of a private network fill neither the memory nor the log. */
 const maxSightings = 8;
 
@@ -181,7 +181,7 @@ export class UnnamedProxies {
 
   #forgetOld(): void {
     for (const [proxy, { lastAt }] of this.#sightings) {
-      if (this.#now() - lastAt > toldMs) this.#sightings.delete(proxy);
+      if (this.#now() - lastAt > rememberedMs) this.#sightings.delete(proxy);
     }
   }
 }

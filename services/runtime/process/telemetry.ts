@@ -150,7 +150,7 @@ export const publishingCheck = 'publishing';
 /** Name of the check that tells in its detail of the newest restore from an older copy. */
 export const restoreCheck = 'restore';
 
-/** What /readyz answers: held publishing is no fault, and is told. */
+/** What /readyz answers: held publishing is no fault, and the answer names it. */
 export const readyAnswer = (checks: readonly Check[]) => {
   const isHeld = checks.some(({ name, ok, detail }) => name === publishingCheck && ok && detail !== undefined);
   const status = checks.every((one) => one.ok) ? ('ready' as const) : ('not_ready' as const);

@@ -8,7 +8,7 @@ const believedMs = 10_000;
 /** Milliseconds that the database has to answer. */
 const answerMs = 2_000;
 
-/** What an operator told all processes by rows, as this process knows it: at most a second old while the database answers. */
+/** What an operator set for all processes by rows, as this process knows it: at most a second old while the database answers. */
 export class Reading<T> {
   readonly #what: string;
   readonly #read: () => Promise<T>;

@@ -126,7 +126,7 @@ export const trustAccount = async (pool: Queries, accountId: string, by: string)
   );
 };
 
-const toldMs = 7 * 86_400_000;
+const shownMs = 7 * 86_400_000;
 
 /** What this process knows of the restores: at most a second old. */
 export class Restores {
@@ -146,7 +146,7 @@ export class Restores {
   /** The line for /readyz, a week long; null: there is nothing to tell. */
   async line(): Promise<string | null> {
     const newest = await this.newest();
-    if (newest === null || Date.now() > Date.parse(newest.restoredAt) + toldMs) return null;
+    if (newest === null || Date.now() > Date.parse(newest.restoredAt) + shownMs) return null;
     const { restoredAt, storeAsOf, by, completedAt } = newest;
     const recorded = completedAt === null ? 'what was due is being recorded' : 'what was due is recorded';
     return `from a copy of ${storeAsOf}, declared ${restoredAt} by ${by}; ${recorded}`;

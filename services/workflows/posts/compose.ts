@@ -5,7 +5,7 @@ import { contentHashOf } from '#domain/post/content.ts';
 import type { LivePost } from '#domain/post/post.ts';
 import type { Submission } from '#domain/post/post-approval.ts';
 import { type Ruled, ruledOn } from '#domain/post/preview.ts';
-import { considerPlan, type Destination, scheduleIssues, type WishedTime } from '#domain/post/scheduling.ts';
+import { considerPlan, type Destination, type RequestedTime, scheduleIssues } from '#domain/post/scheduling.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
@@ -113,7 +113,7 @@ export interface ComposedPost<Reads> {
   /** The targets of the plan. */
   readonly choose: Choose<Reads>;
   /** By account, instead of the times that the schedule gives. */
-  readonly times?: ReadonlyMap<string, WishedTime>;
+  readonly times?: ReadonlyMap<string, RequestedTime>;
   /** Learns what the checks found out, once all of them have passed. */
   readonly onChecked?: (found: Checked) => void;
 }

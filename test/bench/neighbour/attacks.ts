@@ -44,9 +44,9 @@ export class Attackers {
 
   /** Resolves when none of their requests is under way. */
   async rest(): Promise<Tally> {
-    const told = once(this.#child, 'message');
+    const reported = once(this.#child, 'message');
     this.#child.send('rest');
-    return (await told)[0] as Tally;
+    return (await reported)[0] as Tally;
   }
 
   async stop(): Promise<void> {

@@ -17,7 +17,7 @@ export interface Noticed {
 const getsPerSecond = 20;
 const webhooksPerSecond = 4;
 
-interface Told {
+interface Reported {
   readonly data: { readonly id: string; readonly eventId: string };
 }
 
@@ -78,7 +78,7 @@ export class Victim {
     return { clientId, content: 'A word from next door.', targets: { mode: 'group', clientId }, schedule };
   }
 
-  async #post(path: string, body: object): Promise<Told> {
+  async #post(path: string, body: object): Promise<Reported> {
     const answer = await fetch(`http://127.0.0.1:${this.#world.port}/v1${path}`, {
       method: 'POST',
       headers: {
@@ -89,7 +89,7 @@ export class Victim {
       body: JSON.stringify(body),
     });
     if (answer.status !== 200) throw new Error(`${path} answered with ${answer.status}: ${await answer.text()}`);
-    return (await answer.json()) as Told;
+    return (await answer.json()) as Reported;
   }
 
   async notice(ms: number): Promise<Noticed> {

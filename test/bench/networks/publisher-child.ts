@@ -22,8 +22,8 @@ import { drainSignal } from '#test/support/drain-signal.ts';
 import { openPublishing } from '#test/support/publishing.ts';
 import type { Simulated } from './simulated.ts';
 
-const [, , url = '', key = '', told = '{}'] = process.argv;
-const { xApi, telegramApi, slow } = JSON.parse(told) as Omit<Simulated, 'accounts'>;
+const [, , url = '', key = '', reported = '{}'] = process.argv;
+const { xApi, telegramApi, slow } = JSON.parse(reported) as Omit<Simulated, 'accounts'>;
 const parts = await openPublishing(url, { database: { url, connections: 8 } });
 const { pool, store, blobs, workDir, sandbox } = parts;
 const logger = createLogger('bench', 'warn');

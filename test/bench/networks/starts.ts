@@ -38,9 +38,9 @@ const fileOf = (name: string): string => fileURLToPath(new URL(name, import.meta
 
 const simulate = async () => {
   const child = fork(fileOf('./simulated.ts'), [String(4 * posts)], { serialization: 'advanced' });
-  const [told] = (await once(child, 'message')) as [Simulated];
+  const [reported] = (await once(child, 'message')) as [Simulated];
   return {
-    told,
+    reported,
     made: async (): Promise<{ readonly posts: number; readonly refused: number }> => {
       child.send('count');
       const [made] = await once(child, 'message');
@@ -80,7 +80,7 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
   for (const Store of [PostgresAppLimits, PostgresConnectCodes, PostgresPushedPosts])
     await new Store({ pool }).migrate();
   const networks = await simulate();
-  const { accounts, ...origins } = networks.told;
+  const { accounts, ...origins } = networks.reported;
   const left = { x: [...accounts.x], telegram: [...accounts.telegram], bluesky: [...accounts.bluesky] };
   const tenants = Array.from({ length: workspaces }, () => tenantOf(world));
   const live = async (tenant: PublishingWorld, clientId: string, platform: SimulatedPlatform): Promise<Account> => {

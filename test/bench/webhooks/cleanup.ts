@@ -1,10 +1,10 @@
 /** Ends everything that the webhook bench starts, in order, also after a failed part or Ctrl-C. */
 
 const open = new Set<AsyncDisposableStack>();
-let told = false;
+let reported = false;
 
 /** Set once the process is told to end: later failures are expected. */
-export const isEnding = (): boolean => told;
+export const isEnding = (): boolean => reported;
 
 /** For `await using`: what is deferred to it ends with the block, or when the process is told to end. */
 export const cleanup = (): AsyncDisposableStack => {
@@ -19,7 +19,7 @@ const patienceMs = 15_000;
 
 export const endOnSignals = (): void => {
   const end = async (): Promise<void> => {
-    told = true;
+    reported = true;
     setTimeout(() => process.exit(130), patienceMs);
     for (const stack of [...open].reverse()) await stack.disposeAsync().catch(() => undefined);
   };

@@ -29,7 +29,7 @@ interface Options {
   readonly timed: boolean;
 }
 
-interface Told {
+interface Reported {
   readonly ports?: readonly number[];
   readonly progress?: { readonly arrived: number; readonly at: number };
   readonly counts?: Counts;
@@ -52,14 +52,14 @@ export class Receiver {
     const { ports = 1, answerMs = 0, timed = false } = options;
     const all: Options = { ports, answerMs, timed };
     const child = fork(import.meta.filename, [JSON.stringify(all)], { serialization: 'advanced', execArgv: [] });
-    const [{ ports: given = [] }] = (await once(child, 'message')) as [Told];
+    const [{ ports: given = [] }] = (await once(child, 'message')) as [Reported];
     return new Receiver(child, given);
   }
 
   private constructor(child: ChildProcess, ports: readonly number[]) {
     this.#child = child;
     this.urls = ports.map((port) => `http://127.0.0.1:${port}/events`);
-    child.on('message', ({ progress }: Told) => {
+    child.on('message', ({ progress }: Reported) => {
       if (progress === undefined) return;
       this.arrived = progress.arrived;
       this.arrivedAt = progress.at;
@@ -104,23 +104,23 @@ export class Receiver {
     await ended;
   }
 
-  async #ask(what: 'counts' | 'times'): Promise<Told> {
-    const { promise, resolve } = Promise.withResolvers<Told>();
-    const hear = (told: Told): void => {
-      if (told[what] !== undefined) resolve(told);
+  async #ask(what: 'counts' | 'times'): Promise<Reported> {
+    const { promise, resolve } = Promise.withResolvers<Reported>();
+    const hear = (reported: Reported): void => {
+      if (reported[what] !== undefined) resolve(reported);
     };
     this.#child.on('message', hear);
     this.#child.send(what);
-    const told = await promise;
+    const reported = await promise;
     this.#child.off('message', hear);
-    return told;
+    return reported;
   }
 }
 
 const receive = async ({ ports, answerMs, timed }: Options): Promise<void> => {
   const seen = Array.from({ length: ports }, () => new Set<string>());
   let times = new Map<string, number>();
-  let [arrived, at, told, repeated, shortest, longest] = [0, 0, 0, 0, Number.POSITIVE_INFINITY, 0];
+  let [arrived, at, reported, repeated, shortest, longest] = [0, 0, 0, 0, Number.POSITIVE_INFINITY, 0];
   const listening: number[] = [];
   for (const ids of seen) {
     const server = createServer((request, response) => {
@@ -143,10 +143,10 @@ const receive = async ({ ports, answerMs, timed }: Options): Promise<void> => {
     await once(server, 'listening');
     listening.push((server.address() as AddressInfo).port);
   }
-  const tell = (message: Told): void => void process.send?.(message);
+  const tell = (message: Reported): void => void process.send?.(message);
   setInterval(() => {
-    if (arrived === told) return;
-    told = arrived;
+    if (arrived === reported) return;
+    reported = arrived;
     tell({ progress: { arrived, at } });
   }, reportMs);
   process.on('message', (asked) => {

@@ -91,11 +91,11 @@ suite('the analytics store as its client sees it', { waits: true }, (t) => {
     for (let at = 0; at < rows.length; at += 500) await add('few', rows.slice(at, at + 500));
     await add('many', rows);
     assert.ok(rows.join('\n').length > 100_000);
-    const told = async (table: string) =>
+    const reported = async (table: string) =>
       (await client.query({ query: `select * from ${table} order by k`, format: 'JSONEachRow' })).text();
-    assert.equal(await told('many'), await told('few'));
+    assert.equal(await reported('many'), await reported('few'));
     await assert.rejects(add('many', [...rows, 'no row']), ClickHouseError);
-    assert.equal(await told('many'), await told('few'));
+    assert.equal(await reported('many'), await reported('few'));
   });
 
   t('keeps null, 0 and the largest integers apart through an insert', async () => {
@@ -371,11 +371,11 @@ suite('joining the engine of a folder', (t) => {
   t('a foreign program on the port of a dead engine does not receive the password', async () => {
     const { dataDir: dir, drop } = serverFolder();
     afterFile(drop);
-    const heard: string[] = [];
+    const received: string[] = [];
     const stranger = createServer((socket) => {
       socket.on('error', () => undefined);
       socket.on('data', (data) => {
-        heard.push(data.toString());
+        received.push(data.toString());
         socket.end('HTTP/1.1 200 OK\r\ncontent-length: 64\r\n\r\n'.padEnd(128, 'a'));
       });
     });
@@ -390,9 +390,9 @@ suite('joining the engine of a folder', (t) => {
       assert.deepEqual(await one(joined.url), [[1]]);
       await joined.stop();
     }
-    assert.ok(heard.length > 0);
+    assert.ok(received.length > 0);
     const secrets = ['s3cret', Buffer.from('postline:s3cret').toString('base64')];
-    assert.ok(heard.every((said) => secrets.every((secret) => !said.includes(secret))));
+    assert.ok(received.every((said) => secrets.every((secret) => !said.includes(secret))));
     stranger.close();
   });
 });

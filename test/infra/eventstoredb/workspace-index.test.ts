@@ -54,10 +54,10 @@ suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
     return places;
   };
   const lines: string[] = [];
-  const told = (_: object, message: string): void => void lines.push(message);
+  const reported = (_: object, message: string): void => void lines.push(message);
   const filling = (store: Pick<EventStore, 'read' | 'readAll'>, places: WorkspacePositions) => {
     const stop = new AbortController();
-    const filled = fillIndex(store, places, { signal: stop.signal, logger: { info: told, warn: told } });
+    const filled = fillIndex(store, places, { signal: stop.signal, logger: { info: reported, warn: reported } });
     return async (): Promise<void> => {
       stop.abort();
       await filled;

@@ -47,29 +47,29 @@ suite('renditions of a video', (t) => {
       const [made] = await render(source, [videoSpec()]);
       const path = pathOf(made);
       const { video, audio, width, height, durationMs } = (await sourceOf(path)).probe;
-      const told = JSON.stringify(clip);
+      const reported = JSON.stringify(clip);
       deepEqual(
         [video?.container, video?.codec, video?.profile, video?.pixelFormat],
         ['mp4', 'h264', 'high', 'yuv420p'],
-        told,
+        reported,
       );
       deepEqual(
         [width, height, video?.squarePixels, video?.interlaced, video?.hdr],
         [320, 180, true, false, false],
-        told,
+        reported,
       );
-      deepEqual([video?.indexFirst, video?.editList, video?.located], [true, false, false], told);
-      deepEqual([video?.fps, video?.constantRate, video?.rotation], [30, true, 0], told);
+      deepEqual([video?.indexFirst, video?.editList, video?.located], [true, false, false], reported);
+      deepEqual([video?.fps, video?.constantRate, video?.rotation], [30, true, 0], reported);
       deepEqual(
         [audio?.codec, audio?.channels, audio?.sampleRate],
         clip.sound === false ? [undefined, undefined, undefined] : ['aac', 2, 48_000],
       );
-      ok(Math.abs((durationMs ?? 0) - (source.probe.durationMs ?? 0)) < 150, told);
+      ok(Math.abs((durationMs ?? 0) - (source.probe.durationMs ?? 0)) < 150, reported);
       const times = await packets(path, 'v:0');
-      equal(times[0], 0, told);
+      equal(times[0], 0, reported);
       ok(
         times.slice(1).every((time, index) => Math.abs(time - (times[index] ?? 0) - 1 / 30) < 0.002),
-        told,
+        reported,
       );
       if (clip.sound !== false) ok(((await packets(path, 'a:0'))[0] ?? 1) < 0.03);
     }

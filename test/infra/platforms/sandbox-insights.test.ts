@@ -201,9 +201,9 @@ suite('sandbox figures', (t) => {
 });
 
 const all = async (answers: AsyncIterable<PostInsightsAnswer>): Promise<readonly PostInsightsAnswer[]> => {
-  const told: PostInsightsAnswer[] = [];
-  for await (const one of answers) told.push(one);
-  return told;
+  const reported: PostInsightsAnswer[] = [];
+  for await (const one of answers) reported.push(one);
+  return reported;
 };
 
 suite('sandbox network and its figures', (t) => {

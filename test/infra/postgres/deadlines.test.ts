@@ -29,9 +29,9 @@ const event = (): EventToAppend => {
 };
 
 /** What became of it, and after how many milliseconds. */
-const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly told: string; readonly ms: number }> => {
+const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly reported: string; readonly ms: number }> => {
   const began = performance.now();
-  const told = await Promise.race([
+  const reported = await Promise.race([
     work.then(
       () => 'ok',
       (error) =>
@@ -39,7 +39,7 @@ const outcomeOf = async (work: Promise<unknown>): Promise<{ readonly told: strin
     ),
     delay(20_000, 'no answer', { ref: false }),
   ]);
-  return { told, ms: performance.now() - began };
+  return { reported, ms: performance.now() - began };
 };
 
 suite('deadlines on Postgres', { waits: true }, (t) => {
@@ -80,27 +80,27 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
         const mine = open(url);
         const stream = `post-${randomUUID()}`;
         const one = event();
-        const { told, ms } = await outcomeOf(append(mine, stream, one));
+        const { reported, ms } = await outcomeOf(append(mine, stream, one));
         proxy.speak();
         // A repeat of the same append learns the outcome, on its own connection.
-        let again = told;
-        if (told !== 'no answer') {
+        let again = reported;
+        if (reported !== 'no answer') {
           await until('it is known', async () => {
-            again = (await outcomeOf(append(mine, stream, one))).told;
+            again = (await outcomeOf(append(mine, stream, one))).reported;
             return !/^(unavailable|outcome_unknown)$/.test(again);
           });
           await mine.close();
         }
-        return { at: `byte ${n} to the ${to}`, told, ms, again, stored: await stored(stream) };
+        return { at: `byte ${n} to the ${to}`, reported, ms, again, stored: await stored(stream) };
       }),
     );
-    for (const { at, told, ms, again, stored: count } of seen) {
-      assert.match(told, /^(unavailable|outcome_unknown)$/, at);
+    for (const { at, reported, ms, again, stored: count } of seen) {
+      assert.match(reported, /^(unavailable|outcome_unknown)$/, at);
       assert.ok(ms < deadlineMs + 1_000, `${at}: ${Math.round(ms)} ms`);
       assert.equal(again, 'ok', at);
       assert.equal(count, 1, at);
     }
-    assert.deepEqual([...new Set(seen.map(({ told }) => told))].sort(), ['outcome_unknown', 'unavailable']);
+    assert.deepEqual([...new Set(seen.map(({ reported }) => reported))].sort(), ['outcome_unknown', 'unavailable']);
   });
 
   t('appends that wait behind a silent connection are sent on the next one', async () => {
@@ -116,10 +116,10 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const first = outcomeOf(writer.append(`post-${randomUUID()}`, 'none', [event()], 200));
     await until('the first is on its way', () => fell);
     const behind = outcomeOf(writer.append(`post-${randomUUID()}`, 'none', [event()], 200));
-    assert.equal((await Promise.race([first, behind])).told, 'outcome_unknown');
+    assert.equal((await Promise.race([first, behind])).reported, 'outcome_unknown');
     proxy.speak();
-    assert.equal((await first).told, 'outcome_unknown');
-    assert.equal((await behind).told, 'ok');
+    assert.equal((await first).reported, 'outcome_unknown');
+    assert.equal((await behind).reported, 'ok');
     await writer.close();
   });
 
@@ -142,10 +142,10 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
         store.append(stream, 1n, [event()]),
       ];
       assert.deepEqual(
-        (await Promise.all(inOrder.map(outcomeOf))).map(({ told }) => told),
+        (await Promise.all(inOrder.map(outcomeOf))).map(({ reported }) => reported),
         ['ok', 'ok', 'ok'],
       );
-      assert.equal((await hanging).told, 'unavailable');
+      assert.equal((await hanging).reported, 'unavailable');
     } finally {
       await holder.query('rollback');
       await holder.end();
@@ -167,7 +167,8 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
         [culprit],
       );
       const outcomes = await Promise.all(streams.map((stream) => outcomeOf(store.append(stream, 'none', [event()]))));
-      for (const [i, { told }] of outcomes.entries()) assert.equal(told, streams[i] === culprit ? 'unavailable' : 'ok');
+      for (const [i, { reported }] of outcomes.entries())
+        assert.equal(reported, streams[i] === culprit ? 'unavailable' : 'ok');
       assert.ok(outcomes.every(({ ms }) => ms < 5_000));
       assert.equal(await stored(culprit), 0);
     } finally {
@@ -188,12 +189,12 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     // As callers do: repeats an append with an unknown outcome, with the same ids, until the outcome is known.
     const known = async (stream: string): Promise<void> => {
       for (const one = event(); !over.signal.aborted; ) {
-        if ((await outcomeOf(writer.append(stream, 'none', [one], 200))).told === 'ok') return;
+        if ((await outcomeOf(writer.append(stream, 'none', [one], 200))).reported === 'ok') return;
       }
     };
     const all = streams.map(known);
     const others = Promise.all(all.filter((_, i) => streams[i] !== culprit));
-    assert.equal((await outcomeOf(others)).told, 'ok');
+    assert.equal((await outcomeOf(others)).reported, 'ok');
     over.abort();
     proxy.speak();
     await Promise.all(all);
@@ -206,13 +207,13 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const stream = `post-${randomUUID()}`;
     await store.append(stream, 'none', [event()]);
     proxy.silence(atRequest('read-whole'));
-    const reads: Promise<{ told: string; ms: number }>[] = [];
+    const reads: Promise<{ reported: string; ms: number }>[] = [];
     for (let i = 0; i < 3; i += 1) {
       reads.push(outcomeOf(store.read(stream)));
       await delay(20);
     }
-    for (const { told, ms } of await Promise.all(reads)) {
-      assert.equal(told, 'unavailable');
+    for (const { reported, ms } of await Promise.all(reads)) {
+      assert.equal(reported, 'unavailable');
       assert.ok(ms < 2_500, `${ms} ms`);
     }
     proxy.speak();
@@ -232,8 +233,8 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
           await tx.query('update one set n = n + 1');
           return { commit: true, result: null };
         });
-      const { told, ms } = await outcomeOf(work());
-      assert.equal(told, 'query_timeout', phase);
+      const { reported, ms } = await outcomeOf(work());
+      assert.equal(reported, 'query_timeout', phase);
       assert.ok(ms < 2_000, `${phase}: ${ms} ms`);
       assert.equal(pool.totalCount, 0, `${phase}: the connection was given back`);
       proxy.speak();
@@ -247,22 +248,22 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
   t('work on a connection that falls silent between two statements fails', async () => {
     const { url, proxy } = await database.way();
     const pool = openPool({ url, max: 1, answerMs: 300 });
-    const { told } = await outcomeOf(
+    const { reported } = await outcomeOf(
       withConnection(pool, async (tx) => {
         await tx.query('select 1');
         proxy.silence(() => 0);
         await tx.query('select 2');
       }),
     );
-    assert.equal(told, 'query_timeout');
+    assert.equal(reported, 'query_timeout');
     proxy.speak();
     assert.equal((await pool.query('select 3 as n')).rows[0].n, 3);
     // A time of its own: longer than the pool's for one, shorter for another.
     assert.equal(
-      (await outcomeOf(pool.query({ text: 'select pg_sleep(0.6)', query_timeout: 5_000 } as pg.QueryConfig))).told,
+      (await outcomeOf(pool.query({ text: 'select pg_sleep(0.6)', query_timeout: 5_000 } as pg.QueryConfig))).reported,
       'ok',
     );
-    assert.equal((await outcomeOf(pool.query('select pg_sleep(600)'))).told, 'query_timeout');
+    assert.equal((await outcomeOf(pool.query('select pg_sleep(600)'))).reported, 'query_timeout');
     // What was given up ends on the server, too; so does, in a minute, a transaction whose client went silent.
     const idle = await pool.query('show idle_in_transaction_session_timeout');
     assert.deepEqual(idle.rows, [{ idle_in_transaction_session_timeout: '1min' }]);
@@ -286,7 +287,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const pool = openPool({ url: database.direct, max: 1, answerMs: 600 });
     // Each statement is answered in time; a waiting one is sent as soon as the one before is answered.
     const crowd = await Promise.all(Array.from({ length: 12 }, () => outcomeOf(pool.query('select pg_sleep(0.1)'))));
-    assert.deepEqual([...new Set(crowd.map(({ told }) => told))], ['ok']);
+    assert.deepEqual([...new Set(crowd.map(({ reported }) => reported))], ['ok']);
     // A short time is of the statement that named it, and a long one does not shield the next.
     const brief = (text: string, ms: number) => outcomeOf(pool.query({ text, query_timeout: ms } as pg.QueryConfig));
     const mixed = await Promise.all([
@@ -295,7 +296,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       brief('select pg_sleep(60)', 300),
     ]);
     assert.deepEqual(
-      mixed.map(({ told }) => told),
+      mixed.map(({ reported }) => reported),
       ['ok', 'ok', 'query_timeout'],
     );
     assert.ok((mixed[2]?.ms ?? 0) < 2_500, `${mixed[2]?.ms} ms`);
@@ -320,7 +321,7 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     );
     proxy.silence(atRequest('select 1'));
     assert.match(
-      (await outcomeOf(first)).told,
+      (await outcomeOf(first)).reported,
       /rebuild of posts: the session that held its lock was lost; start it again/,
     );
     await until('the lock is free', async () =>
@@ -374,15 +375,15 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     });
     seen = signal.version;
     await runSql(database.direct, 'notify es_events');
-    assert.equal((await outcomeOf(signal.changed(seen, never.signal))).told, 'ok');
+    assert.equal((await outcomeOf(signal.changed(seen, never.signal))).reported, 'ok');
     await signal.close();
   });
 
   t('the webhooks’ listener is replaced when it falls silent', async () => {
     const { url, proxy } = await database.way();
-    let heard = 0;
+    let received = 0;
     const hear = (): void => {
-      heard += 1;
+      received += 1;
     };
     const listener = new Listener(url, hear, { beatMs: 200 });
     await listener.ensure();
@@ -390,11 +391,11 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     // Its owner looks now and then; that it listens anew counts as heard.
     await until('it listens anew', async () => {
       await listener.ensure();
-      return heard === 2;
+      return received === 2;
     });
-    const before = heard;
+    const before = received;
     await runSql(database.direct, 'notify webhook_queue');
-    await until('it hears', () => heard > before);
+    await until('it hears', () => received > before);
     listener.close();
   });
 
@@ -402,22 +403,22 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     const pool = openPool({ url: database.direct, max: 3, answerMs: 300, name: 'second' });
     const holder = new pg.Client({ connectionString: database.direct, application_name: 'first' });
     await holder.connect();
-    const told: string[] = [];
+    const reported: string[] = [];
     let ran = 0;
     const change = async (tx: pg.PoolClient): Promise<void> => {
       ran += 1;
       // Longer than a statement of the running system may take.
       await tx.query('select pg_sleep(0.5)');
     };
-    const limits = { lockMs: 150, reportMs: 50, onWait: (text: string) => void told.push(text) };
+    const limits = { lockMs: 150, reportMs: 50, onWait: (text: string) => void reported.push(text) };
     try {
       await holder.query('begin; select pg_advisory_xact_lock(4711)');
       const failed = await withTableLock(pool, 4711, change, { ...limits, patienceMs: 2_000 }).catch(String);
       assert.match(String(failed), /lock is held by first \(backend \d+, idle in transaction, .*End that session/);
       assert.equal(ran, 0);
-      assert.match(told[0] ?? '', /waits for first \(backend \d+/);
+      assert.match(reported[0] ?? '', /waits for first \(backend \d+/);
       const waiting = withTableLock(pool, 4711, change, { ...limits, patienceMs: 20_000 });
-      await until('it tells again', () => told.length > 12);
+      await until('it tells again', () => reported.length > 12);
       await holder.query('rollback');
       await waiting;
       assert.equal(ran, 1);
@@ -445,8 +446,8 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
       proxy.heal();
       await waiting;
       assert.equal(ran, 1);
-      const { ms, told } = await outcomeOf(withTableLock(none, 4712, change, { connectMs: 60_000 }));
-      assert.match(told, /"nobody" does not exist/);
+      const { ms, reported } = await outcomeOf(withTableLock(none, 4712, change, { connectMs: 60_000 }));
+      assert.match(reported, /"nobody" does not exist/);
       assert.ok(ms < 15_000, `${ms}`);
       assert.equal(ran, 1);
     } finally {

@@ -166,8 +166,8 @@ suite('embedded postgres', (t) => {
 
   t('a server that ends by itself is started again as soon as possible; after stop it stays down', async () => {
     const dataDir = newFolder();
-    const told: string[] = [];
-    const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
+    const reported: string[] = [];
+    const server = await startEmbedded({ dataDir, onTrouble: (line) => reported.push(line) });
     assert.equal(server.trouble(), null);
     const missing = path.join(clusterOf(dataDir), 'PG_VERSION');
     const endIt = async (): Promise<void> => {
@@ -176,11 +176,11 @@ suite('embedded postgres', (t) => {
       await until('it does not come up', async () => server.trouble()?.includes('does not come up'));
     };
     await endIt();
-    assert.equal(told.length, 2, 'the tries that follow are not told');
+    assert.equal(reported.length, 2, 'the tries that follow are not told');
     assert.match(server.trouble() ?? '', /is tried again: "\S+" is not a valid data directory$/);
     renameSync(`${missing}.away`, missing);
     await until('it runs again', async () => server.trouble() === null);
-    assert.equal(told.at(-1), 'The embedded Postgres runs again.');
+    assert.equal(reported.at(-1), 'The embedded Postgres runs again.');
     assert.equal((await ask(server.url, 'SELECT 1')).rowCount, 1);
     await endIt();
     await server.stop();
@@ -202,11 +202,14 @@ suite('embedded postgres', (t) => {
 
   t('a server that lives, takes no connection and does not recover is ended and started again', async () => {
     const dataDir = newFolder();
-    const told: string[] = [];
-    const server = await startEmbedded({ dataDir, onTrouble: (line) => told.push(line) });
+    const reported: string[] = [];
+    const server = await startEmbedded({ dataDir, onTrouble: (line) => reported.push(line) });
     const connected = await stall(dataDir, server.url);
     await until('it answers', () => answers(server.url));
-    assert.match(told.join('\n'), /takes no connections and does not recover.*\nThe embedded Postgres runs again\.$/);
+    assert.match(
+      reported.join('\n'),
+      /takes no connections and does not recover.*\nThe embedded Postgres runs again\.$/,
+    );
     await connected.end().catch(() => undefined);
     await server.stop();
   });

@@ -56,10 +56,14 @@ suite('postgres index of workspaces', { timeoutMs: 120_000 }, (t) => {
         ?.count,
     );
   const lines: { readonly fields: object; readonly message: string }[] = [];
-  const told = (fields: object, message: string): void => void lines.push({ fields, message });
+  const reported = (fields: object, message: string): void => void lines.push({ fields, message });
   const keeping = (pieceEvents: number) => {
     const stop = new AbortController();
-    const kept = store.keepWorkspaceIndex({ signal: stop.signal, logger: { info: told, warn: told }, pieceEvents });
+    const kept = store.keepWorkspaceIndex({
+      signal: stop.signal,
+      logger: { info: reported, warn: reported },
+      pieceEvents,
+    });
     return async (): Promise<void> => {
       stop.abort();
       await kept;

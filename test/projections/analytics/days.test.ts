@@ -56,13 +56,13 @@ suite('days of a workspace', { timeoutMs: 120_000 }, (t) => {
     return posts.flatMap(({ publishedAt, looks }) => {
       const [postId, targetId] = [randomUUID(), randomUUID()];
       return looks.map(({ at, figures }) => {
-        const told = counters.filter((one) => figures[one] !== undefined);
+        const reported = counters.filter((one) => figures[one] !== undefined);
         return {
           ...{ workspace_id: workspaceId, day: dayIn(at, zoneAt(at)), target_id: targetId, observed_at: sql(at) },
           ...{ event_id: randomUUID(), position: 1, post_id: postId, client_id: clientId, account_id: accountId },
           ...{ platform: 'x', published_at: sql(publishedAt), more: '{}', raw: '{}', source: 'test/1' },
-          fetched: told.reduce((bits, one) => bits + 2 ** counters.indexOf(one), 0),
-          ...Object.fromEntries(told.map((one) => [columnOf(one), figures[one]])),
+          fetched: reported.reduce((bits, one) => bits + 2 ** counters.indexOf(one), 0),
+          ...Object.fromEntries(reported.map((one) => [columnOf(one), figures[one]])),
         };
       });
     });

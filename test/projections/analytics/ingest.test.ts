@@ -244,8 +244,8 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
     assert.equal(await isLost(client, mine, world.pool), true);
     // It is believed for some seconds, and told then to those who read and to those who write.
     await until('a reader is told', async () => {
-      const told = await analyticsStore(client, world.pool).version().catch(String);
-      return /rebuild analytics/.test(String(told));
+      const reported = await analyticsStore(client, world.pool).version().catch(String);
+      return /rebuild analytics/.test(String(reported));
     });
     const before = await observations(client, mine);
     const later = inOrder(history(randomOf(43), { targets: 4, days: 4 }));
@@ -295,16 +295,16 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       const { client } = await testClickHouse();
       const stop = new AbortController();
       afterFile(() => stop.abort());
-      const told: string[] = [];
+      const reported: string[] = [];
       const mend: typeof mendLost = (options, tell) =>
         mendLost(options, (words) => {
-          told.push(words);
+          reported.push(words);
           tell(words);
         });
       const running = runAnalytics({ ...world, client, signal: stop.signal, mend });
       await settled(`analytics-v${live + 1}`);
       await equal(client, live + 1, 'made anew by itself');
-      assert.match(told.at(-1) ?? '', /being rebuilt: 100 % of the store read/);
+      assert.match(reported.at(-1) ?? '', /being rebuilt: 100 % of the store read/);
       await until('it says nothing more', () => running.reason() === null);
       stop.abort();
       await running.done;
@@ -312,9 +312,9 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       const again = new AbortController();
       afterFile(() => again.abort());
       const second = runAnalytics({ ...world, client, signal: again.signal, mend });
-      const before = told.length;
+      const before = reported.length;
       await until('it runs', () => second.reason() === null);
-      assert.equal(told.length, before, 'what is there is not made anew');
+      assert.equal(reported.length, before, 'what is there is not made anew');
       assert.equal((await world.pool.query('select live from ops.analytics_versions')).rows[0].live, live + 1);
       again.abort();
       await second.done;

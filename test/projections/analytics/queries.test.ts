@@ -597,8 +597,8 @@ suite('queries of the analytics', (t) => {
     const { totals, byPlatform, series } = await reader.overview(mine, week, {});
     for (const [place, name] of counters.entries()) {
       // People are counted once for each post, and who saw two posts is one of a window: no network tells how many.
-      const told = name === 'reach' ? null : name === 'likes' ? Number.MAX_SAFE_INTEGER : 1_000 + place;
-      for (const figures of [totals, byPlatform[0], series[0]]) assert.equal(figures?.[name], told, name);
+      const reported = name === 'reach' ? null : name === 'likes' ? Number.MAX_SAFE_INTEGER : 1_000 + place;
+      for (const figures of [totals, byPlatform[0], series[0]]) assert.equal(figures?.[name], reported, name);
     }
     const targetId = randomUUID();
     const fetched = counters.reduce((bits, _name, bit) => bits + 2 ** bit, 0);

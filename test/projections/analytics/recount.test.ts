@@ -142,9 +142,9 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     };
     await apply([{ ...event, data: { ...event.data, raw, source } }, account]);
     const where = `where workspace_id = '${post.workspaceId}'`;
-    const [told] = await rows(`select more, raw, source, likes, comments from observations_v1 ${where}`);
+    const [reported] = await rows(`select more, raw, source, likes, comments from observations_v1 ${where}`);
     assert.deepEqual(
-      { ...told, more: JSON.parse(String(told?.more)), raw: JSON.parse(String(told?.raw)) },
+      { ...reported, more: JSON.parse(String(reported?.more)), raw: JSON.parse(String(reported?.raw)) },
       { more: { permalink: (figures as { permalink: string }).permalink }, raw, source, likes: '1', comments: null },
     );
     const [own] = await rows(
@@ -320,7 +320,7 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
 
   t('daily figures of an account belong to the network’s day, followers to the day of the look', async () => {
     const { workspaceId, accountId, clientId } = ids();
-    const told = async (observedAt: string, on: string, figuresDay: string | null, figures: object) => {
+    const reported = async (observedAt: string, on: string, figuresDay: string | null, figures: object) => {
       const about = { accountId, clientId, platform: 'instagram', source: 'test/1', raw: {} };
       const data = { ...about, observedAt, day: on, figures, figuresDay };
       const given = { stream: `accountmetrics-${accountId}`, type: 'AccountMetricsObserved', data };
@@ -330,10 +330,10 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       await recounter.all();
     };
     // In New York: a night, somebody’s refresh of the evening, when its network’s next day has begun, and the next night.
-    await told('2026-02-02T07:00:00.000Z', '2026-02-02', '2026-02-01', { followerCount: 10, profileViews: 5 });
-    await told('2026-02-03T01:30:00.000Z', '2026-02-02', '2026-02-02', { followerCount: 11, profileViews: 7 });
-    await told('2026-02-03T07:00:00.000Z', '2026-02-03', '2026-02-02', { followerCount: 12, profileViews: 8 });
-    await told('2026-02-04T07:00:00.000Z', '2026-02-04', null, { followerCount: 13 });
+    await reported('2026-02-02T07:00:00.000Z', '2026-02-02', '2026-02-01', { followerCount: 10, profileViews: 5 });
+    await reported('2026-02-03T01:30:00.000Z', '2026-02-02', '2026-02-02', { followerCount: 11, profileViews: 7 });
+    await reported('2026-02-03T07:00:00.000Z', '2026-02-03', '2026-02-02', { followerCount: 12, profileViews: 8 });
+    await reported('2026-02-04T07:00:00.000Z', '2026-02-04', null, { followerCount: 13 });
     const newest = (table: string, columns: string) =>
       rows(
         `select day, ${columns} from ${table} where workspace_id = '${workspaceId}' order by day, version desc limit 1 by day`,
@@ -433,9 +433,9 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
         const about = { accountId, clientId, platform, source: 'test/1', raw: {}, figuresDay: null, day };
         const figures = random() < 0.2 ? { followerCount: null } : { followerCount: Math.floor(random() * 900) };
         const data = { ...about, observedAt: `${day}T03:00:00.000Z`, figures };
-        const told = { stream: `accountmetrics-${accountId}`, type: 'AccountMetricsObserved', data };
+        const reported = { stream: `accountmetrics-${accountId}`, type: 'AccountMetricsObserved', data };
         position += 1n;
-        await apply([await codec.decode(await stored(codec, told, { revision: 0, position, workspaceId }))]);
+        await apply([await codec.decode(await stored(codec, reported, { revision: 0, position, workspaceId }))]);
       }
     }
     await recounter.all();
@@ -578,8 +578,8 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       { ...post, ...on('2026-02-05'), figures: { likes: 130 } },
     );
     assert.equal(((await day(post, 'likes')) as Record<string, unknown>)['2026-02-05'], 6);
-    const told = `select comments from post_days_v1 where target_id = '${post.targetId}' and day = '2026-02-05'`;
-    assert.deepEqual(await rows(`${told} order by version desc limit 1`), [{ comments: '7' }]);
+    const reported = `select comments from post_days_v1 where target_id = '${post.targetId}' and day = '2026-02-05'`;
+    assert.deepEqual(await rows(`${reported} order by version desc limit 1`), [{ comments: '7' }]);
   });
 
   /** Rows into the tables of a version of their own. */

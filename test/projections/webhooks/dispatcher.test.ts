@@ -142,7 +142,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     const workspaceId = tenant();
     await world.append([clientCreated()], workspaceId);
     const endpointId = await world.register(['client.created'], workspaceId);
-    const [heard] = await world.append([clientCreated()], workspaceId);
+    const [received] = await world.append([clientCreated()], workspaceId);
     await world.act(endpointId, { type: 'Update', changes: { active: false } }, { workspaceId });
     await world.append([clientCreated()], workspaceId);
     const hand = new HandLog();
@@ -153,7 +153,7 @@ suite('dispatcher', { timeoutMs: 120_000 }, (t) => {
     await hand.handlers.batch({ lane, records, nextOffset: 1n, position: records.at(-1)?.position ?? null });
     assert.deepEqual(
       (await world.deliveries(endpointId)).map(({ position, status }) => [position, status]),
-      [[heard?.position, 'pending']],
+      [[received?.position, 'pending']],
     );
     await running.stop();
   });

@@ -196,18 +196,18 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     let given = await owner.give(-1n);
     // Jobs that earlier tests left.
     await world.world.pool.query("delete from ops.webhook_jobs where status = 'running'");
-    const heard = await world.register(['client.created'], workspaceId);
+    const received = await world.register(['client.created'], workspaceId);
     const before = pages;
     given = await owner.give(given);
     const [first] = await world.append([clientCreated()], workspaceId);
     given = await owner.give(given);
     const completed = (endpointId: string) =>
       until('the catch-up over', async () => (await jobsOf(endpointId)).every(({ status }) => status === 'completed'));
-    await completed(heard);
+    await completed(received);
     // The two that gave the dispatcher its records.
     assert.equal(pages - before, 2);
     assert.deepEqual(
-      (await world.deliveries(heard)).map(({ position }) => position),
+      (await world.deliveries(received)).map(({ position }) => position),
       [first?.position],
     );
     // The next owner has just looked which endpoints there are, and takes what comes without another look.
@@ -228,7 +228,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     await owner.take();
     const off = await world.register(['client.created'], workspaceId);
     await world.act(off, { type: 'Disable', reason: 'failing', seenRevision: 0 }, { workspaceId });
-    const [unheard] = await world.append([clientCreated()], workspaceId);
+    const [unreported] = await world.append([clientCreated()], workspaceId);
     given = await owner.give(given);
     assert.deepEqual(await world.deliveries(off), []);
     await world.act(off, { type: 'Update', changes: { active: true } }, { workspaceId });
@@ -236,7 +236,7 @@ suite('webhook jobs over byte offsets', { timeoutMs: 120_000, waits: true }, (t)
     await completed(off);
     assert.deepEqual(
       (await world.deliveries(off)).map(({ position }) => position),
-      [unheard?.position],
+      [unreported?.position],
     );
     await owner.stop();
     await other.stop();

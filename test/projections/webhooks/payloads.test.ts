@@ -618,13 +618,13 @@ suite('published: reports', (t) => {
   const exports = [file('pdf', 'a'), file('csv', 'b')];
 
   t('a run ends with its first export, without the place of the file, or with its failure', async () => {
-    const told = { reportId, runId, clientId };
+    const reported = { reportId, runId, clientId };
     const completeness = { complete: false, provisionalDays: ['2026-03-02'] };
     await given(defined({ clientId }), requested)
       .when(report('ReportRunCompleted', { runId, asOf: at(0), exports, completeness }))
       .gives({
         'report.run.completed': {
-          ...{ ...told, format: 'pdf', asOf: at(0), bytes: 7 },
+          ...{ ...reported, format: 'pdf', asOf: at(0), bytes: 7 },
           ...{ sha256: 'a'.repeat(64), completeness },
         },
       });
@@ -632,14 +632,14 @@ suite('published: reports', (t) => {
       .when(report('ReportRunCompleted', { runId, asOf: null, exports: exports.slice(1), completeness }))
       .gives({
         'report.run.completed': {
-          ...{ ...told, clientId: null, format: 'csv', asOf: null, bytes: 7 },
+          ...{ ...reported, clientId: null, format: 'csv', asOf: null, bytes: 7 },
           ...{ sha256: 'b'.repeat(64), completeness },
         },
       });
     const failure = { code: 'report_failed', message: 'The report could not be made.' };
     await given(defined({}), defined({ clientId }), requested)
       .when(report('ReportRunFailed', { runId, ...failure }))
-      .gives({ 'report.run.failed': { ...told, failure } });
+      .gives({ 'report.run.failed': { ...reported, failure } });
   });
 
   t('a run names the client of its report at the time of the request', async () => {
@@ -699,7 +699,7 @@ suite('published: campaigns', (t) => {
 suite('published: media', (t) => {
   const [assetId = '', clientId = '', other = '', postId = ''] = uuids(4);
   const asset = on('media', assetId);
-  const told = { assetId, clientId };
+  const reported = { assetId, clientId };
   const offer = {
     ...{ fileName: 'table.jpg', clientId: other, folder: null, contentType: 'image/jpeg', bytes: 482_133 },
     ...{ key: 'w/a/upload', expiresAt: at(60) },
@@ -714,7 +714,7 @@ suite('published: media', (t) => {
 
   t('registered as announced, imported without a probe; an offer is not public', async () => {
     await given().when(offered).gives({});
-    const pending = { ...told, status: 'pending', registeredAt: instant(1) };
+    const pending = { ...reported, status: 'pending', registeredAt: instant(1) };
     await given(offered)
       .when(registered)
       .gives({ 'media.registered': { ...pending, contentType: 'image/jpeg', bytes: 482_133 } });
@@ -725,7 +725,7 @@ suite('published: media', (t) => {
       .gives({ 'media.registered': { ...pending, registeredAt: instant(0), contentType: null, bytes: null } });
     await given(imported)
       .when(asset('MediaFailed', { failure: why }))
-      .gives({ 'media.failed': { ...told, status: 'failed', failure: why } });
+      .gives({ 'media.failed': { ...reported, status: 'failed', failure: why } });
   });
 
   t('ready without details; failed and quarantined with the reason', async () => {
@@ -734,7 +734,7 @@ suite('published: media', (t) => {
       .gives({ 'media.ready': { assetId, status: 'transcoded' } });
     await given(offered, registered)
       .when(asset('MediaFailed', { failure: why }))
-      .gives({ 'media.failed': { ...told, status: 'failed', failure: why } });
+      .gives({ 'media.failed': { ...reported, status: 'failed', failure: why } });
     await given(offered, asset('MediaRegistered', { ...details, clientId: null }))
       .when(asset('MediaQuarantined', { failure: why }))
       .gives({ 'media.quarantined': { assetId, clientId: null, status: 'quarantined', failure: why } });
@@ -744,17 +744,17 @@ suite('published: media', (t) => {
     const deleted = asset('MediaDeleted', {});
     await given(offered, registered)
       .when(deleted)
-      .gives({ 'media.deleted': { ...told, deletedAt: instant(2) } });
+      .gives({ 'media.deleted': { ...reported, deletedAt: instant(2) } });
     await given(offered, registered, deleted).when(asset('MediaFilesRemoved', {})).gives({});
   });
 
   t('each rendition with its network and use, never with the place of the file', async () => {
     await given(offered, registered)
       .when(asset('MediaRenditionReady', { ...need, rendition, key: `w/a/${rendition}.jpg`, sha256, ...seen }))
-      .gives({ 'media.variant.ready': { ...told, ...need, ...seen } });
+      .gives({ 'media.variant.ready': { ...reported, ...need, ...seen } });
     await given(offered, registered)
       .when(asset('MediaRenditionFailed', { ...need, rendition: null, failure: why }))
-      .gives({ 'media.variant.failed': { ...told, ...need, failure: why } });
+      .gives({ 'media.variant.failed': { ...reported, ...need, failure: why } });
   });
 
   t('steps between are not public', async () => {
@@ -818,14 +818,14 @@ suite('published: the agency', (t) => {
         'approval.requested': { ...ids, requestedBy, contentHash: 'a'.repeat(64), scheduledAt: at(20) },
       });
     const decided = { decidedBy: { type: 'member', id: 'm1' }, comment: 'Off brand.' };
-    for (const [type, told] of [
+    for (const [type, reported] of [
       ['ApprovalApproved', 'approval.approved'],
       ['ApprovalRejected', 'approval.rejected'],
       ['ApprovalChangesRequested', 'approval.changes_requested'],
     ] as const) {
       await given(requested)
         .when(approval(type, decided))
-        .gives({ [told]: { ...ids, ...decided } });
+        .gives({ [reported]: { ...ids, ...decided } });
     }
     await given(requested)
       .when(approval('ApprovalWithdrawn', { reason: 'post_canceled' }))

@@ -465,9 +465,9 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.equal((await strangers.of(workspaceId, () => ({ targets: [{ id: client.id }] }))).length, 1);
     const ready = await (await fetch(projections.opsUrl('/readyz'))).json();
     const { checks } = ready as { checks: readonly { name: string; ok: boolean; detail?: string }[] };
-    const told = checks.find(({ name }) => name === 'projections: parked');
-    assert.equal(told?.ok, true);
-    assert.match(told?.detail ?? '', /projection-clients-v\d+ 1, the oldest for 1 min/);
+    const reported = checks.find(({ name }) => name === 'projections: parked');
+    assert.equal(reported?.ok, true);
+    assert.match(reported?.detail ?? '', /projection-clients-v\d+ 1, the oldest for 1 min/);
     const metrics = await (await fetch(projections.opsUrl('/metrics'))).text();
     assert.match(metrics, /parked_streams\{group="projection-clients-v\d+",thread="projections"\} 1/);
     // The event still cannot be applied: the command reports it as parked.
@@ -585,8 +585,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
   t('holds publishing of all or of one workspace, and says who did since when; resumes it', async () => {
     const all = await admin('publishing hold');
     assert.equal(all.code, 0, all.output);
-    const { since, ...told } = all.answer as Row;
-    assert.deepEqual(told, { workspaces: 'all', publishing: 'hold', by: 'test', heldAlone: 0 });
+    const { since, ...reported } = all.answer as Row;
+    assert.deepEqual(reported, { workspaces: 'all', publishing: 'hold', by: 'test', heldAlone: 0 });
     assert.ok(Date.parse(since ?? '') <= Date.now());
     assert.deepEqual((await admin('publishing hold')).answer, all.answer, 'the first one stands');
     const alone = (await admin(`publishing hold --workspace ${workspaceId}`)).answer as Row;

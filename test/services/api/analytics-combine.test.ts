@@ -80,10 +80,10 @@ suite('a post of several targets', (t) => {
   });
 
   t('every member of the figures is combined in one of the ways', () => {
-    const told: Record<string, unknown> = Object.fromEntries(counters.map((name) => [name, 1]));
-    for (const name of Object.keys(PostFigures.properties)) told[name] ??= null;
-    const found: Record<string, unknown> = together(told as PostFiguresRow['figures'], {});
-    for (const name of Object.keys(PostFigures.properties)) assert.equal(found[name], told[name], name);
+    const reported: Record<string, unknown> = Object.fromEntries(counters.map((name) => [name, 1]));
+    for (const name of Object.keys(PostFigures.properties)) reported[name] ??= null;
+    const found: Record<string, unknown> = together(reported as PostFiguresRow['figures'], {});
+    for (const name of Object.keys(PostFigures.properties)) assert.equal(found[name], reported[name], name);
     const largest = Number.MAX_SAFE_INTEGER;
     assert.equal(together({ likes: largest }, { likes: largest }).likes, largest);
   });

@@ -66,9 +66,9 @@ suite('bodies over HTTP', (t) => {
   const begin = (token: string, length: number | null) => {
     const socket = connect(server.port, '127.0.0.1');
     sockets.push(socket);
-    let heard = '';
+    let received = '';
     socket.on('data', (text) => {
-      heard += String(text);
+      received += String(text);
     });
     socket.on('error', () => undefined);
     socket.write(
@@ -79,8 +79,8 @@ suite('bodies over HTTP', (t) => {
     const send = (text: string): void =>
       void socket.write(length === null ? `${text.length.toString(16)}\r\n${text}\r\n` : text);
     const isHeld = (bytes: number) => until(`${bytes} bytes are held`, async () => budget.held === bytes);
-    const hears = (words: RegExp) => until(`it hears ${words}`, async () => words.test(heard));
-    return { socket, send, hears, isHeld, heard: () => heard };
+    const hears = (words: RegExp) => until(`it hears ${words}`, async () => words.test(received));
+    return { socket, send, hears, isHeld, received: () => received };
   };
   const text = (bytes: number) => `"${'x'.repeat(bytes - 1)}`;
   const body = { name: 'Acme', type: 'brand' };

@@ -11,7 +11,7 @@ import { suite } from '#test/support/suite.ts';
 
 /** What an answer says of members of the body that nothing reads, or that change nothing. */
 
-interface Told {
+interface Reported {
   readonly code: string;
   readonly id?: string;
   readonly path?: string;
@@ -21,20 +21,20 @@ interface Told {
   readonly willFail?: boolean;
 }
 interface Meta {
-  readonly warnings?: readonly Told[];
+  readonly warnings?: readonly Reported[];
   readonly moreWarnings?: number;
 }
 const metaOf = (answer: Answered): Meta => {
   assert.equal(answer.status, 200, answer.text);
   return (answer.body.meta ?? {}) as Meta;
 };
-const toldOf = (answer: Answered): readonly Told[] => metaOf(answer).warnings ?? [];
+const reportedOf = (answer: Answered): readonly Reported[] => metaOf(answer).warnings ?? [];
 const linesOf = (answer: Answered): readonly string[] =>
-  toldOf(answer)
+  reportedOf(answer)
     .map(({ code, path }) => `${code} ${path}`)
     .toSorted();
 const messageOf = (answer: Answered, code: string): string =>
-  toldOf(answer).find((one) => one.code === code)?.message ?? '';
+  reportedOf(answer).find((one) => one.code === code)?.message ?? '';
 
 /** The next day on which the clocks of Berlin change: the last Sunday of the month. */
 const changeOf = (month: number): string => {
@@ -85,12 +85,12 @@ suite('warnings about the body of a call', (t) => {
         'unknown_member /variants/0/text',
       ],
     );
-    const words = Object.fromEntries(toldOf(made).map(({ path = '', message }) => [path, message]));
+    const words = Object.fromEntries(reportedOf(made).map(({ path = '', message }) => [path, message]));
     assert.match(words['/saveAsDraft'] ?? '', /`saveDraft`/);
     assert.match(words['/scheduledAt'] ?? '', /`schedule\.scheduledAt`/);
     assert.match(words['/schedule/timezone'] ?? '', /`timezone`/);
     assert.match(words['/thread/segments/1/media_ids'] ?? '', /`mediaIds`/);
-    for (const { id } of toldOf(made)) assert.equal(id, made.data.id);
+    for (const { id } of reportedOf(made)) assert.equal(id, made.data.id);
   });
 
   t('each code is explained in the guide', async () => {
@@ -111,7 +111,7 @@ suite('warnings about the body of a call', (t) => {
     const first = await all.tester.post('/posts', { ...sent, saveAsDraft: true }, { key });
     const again = await all.tester.post('/posts', { ...sent, saveAsDraft: true }, { key });
     assert.equal(again.headers.get('idempotent-replayed'), 'true');
-    assert.deepEqual(toldOf(again), toldOf(first));
+    assert.deepEqual(reportedOf(again), reportedOf(first));
     assert.deepEqual(linesOf(first), [
       'approval_not_required /requestApproval',
       'unknown_member /saveAsDraft',
@@ -124,7 +124,7 @@ suite('warnings about the body of a call', (t) => {
     const made = metaOf(await all.tester.post('/posts', body({ ...many, ['n'.repeat(5_000)]: 1 })));
     assert.deepEqual([made.warnings?.length, made.moreWarnings], [20, 31]);
     const long = await all.tester.post('/posts', body({ ['n'.repeat(5_000)]: 1 }));
-    assert.ok(long.text.length < 10_000 && toldOf(long)[0]?.path === '', long.text.slice(0, 300));
+    assert.ok(long.text.length < 10_000 && reportedOf(long)[0]?.path === '', long.text.slice(0, 300));
     const settings = Object.fromEntries(Array.from({ length: 3_000 }, (_, index) => [`replySetings${index}`, 1]));
     const over = metaOf(await all.tester.post('/posts', body({ variants: [{ platform: 'x', overrides: settings }] })));
     assert.deepEqual([over.warnings?.length, over.moreWarnings], [20, 2_980]);
@@ -175,7 +175,7 @@ suite('warnings about the body of a call', (t) => {
     };
     for (const [name, answer] of Object.entries(answers)) {
       assert.ok(
-        toldOf(answer).some(({ code }) => code === 'unknown_member'),
+        reportedOf(answer).some(({ code }) => code === 'unknown_member'),
         `${name}: ${answer.text.slice(0, 300)}`,
       );
     }
@@ -261,7 +261,10 @@ suite('warnings about the body of a call', (t) => {
     assert.deepEqual(linesOf(await tester.post('/posts', body({ schedule: plain }))), []);
     const twice = [`local_time_repeated ${path}`];
     const preview = await tester.post('/posts/preview', body({ schedule: repeated }));
-    const [verdict] = preview.data.verdicts as readonly { readonly warnings: readonly Told[]; readonly ok: boolean }[];
+    const [verdict] = preview.data.verdicts as readonly {
+      readonly warnings: readonly Reported[];
+      readonly ok: boolean;
+    }[];
     assert.deepEqual([verdict?.ok, verdict?.warnings.map(({ code }) => `${code} ${path}`)], [true, twice]);
     const saved = await tester.post('/posts', body({ schedule: repeated, saveDraft: true }));
     assert.deepEqual(linesOf(saved), twice);
@@ -280,11 +283,11 @@ suite('warnings about the body of a call', (t) => {
     const name = `Taken ${randomUUID()}`;
     const key = randomUUID();
     const first = { name, type: 'brand', timezone: 'Europe/Berlin' };
-    assert.deepEqual(toldOf(await all.tester.post('/clients', first, { key })), []);
+    assert.deepEqual(reportedOf(await all.tester.post('/clients', first, { key })), []);
     const again = await all.tester.post('/clients', { name, type: 'influencer', timezone: 'Europe/Berlin' });
     assert.deepEqual(linesOf(again), ['member_without_effect /type']);
     assert.equal(again.data.type, 'brand');
-    assert.deepEqual(toldOf(await all.tester.post('/clients', first, { key })), []);
+    assert.deepEqual(reportedOf(await all.tester.post('/clients', first, { key })), []);
     const asset = await readyAsset(all.world.store, testTwinIdOf(all.world.workspaceId), 'image');
     const registered = await all.tester.post('/media', { assetId: asset.id, altText: 'A cup.', folder: 'Winter' });
     assert.deepEqual(linesOf(registered), ['member_without_effect /altText', 'member_without_effect /folder']);
@@ -299,16 +302,18 @@ suite('warnings about the body of a call', (t) => {
     const preview = await all.tester.post('/posts/preview', sent);
     assert.equal(preview.data.valid, true, preview.text);
     const made = await all.tester.post('/posts', sent);
-    const words = Object.fromEntries(toldOf(made).map(({ path = '', message }) => [path.split('/').at(-1), message]));
+    const words = Object.fromEntries(
+      reportedOf(made).map(({ path = '', message }) => [path.split('/').at(-1), message]),
+    );
     assert.match(words.reply_settings ?? '', /`replySettings`/);
     assert.match(words['quote-tweet-id'] ?? '', /`quoteTweetId`/);
     assert.match(words.boardId ?? '', /Pinterest/);
     assert.match(words.mood ?? '', /^X has no setting of this name and does not get it$/);
     assert.match(words.contentTyp ?? '', /`contentType`/);
-    const verdicts = preview.data.verdicts as readonly { readonly warnings: readonly Told[] }[];
-    const shown = [...(preview.data.warnings as readonly Told[]), ...verdicts.flatMap(({ warnings }) => warnings)];
-    const lines = (some: readonly Told[]) => some.map(({ code, path }) => `${code} ${path}`).toSorted();
-    assert.deepEqual(lines(toldOf(made)), lines(shown));
+    const verdicts = preview.data.verdicts as readonly { readonly warnings: readonly Reported[] }[];
+    const shown = [...(preview.data.warnings as readonly Reported[]), ...verdicts.flatMap(({ warnings }) => warnings)];
+    const lines = (some: readonly Reported[]) => some.map(({ code, path }) => `${code} ${path}`).toSorted();
+    assert.deepEqual(lines(reportedOf(made)), lines(shown));
   });
 
   t('all that a preview warns of: in POST, PATCH, publish, revise and bulk', async () => {
@@ -324,7 +329,7 @@ suite('warnings about the body of a call', (t) => {
     const made = await tester.post('/posts', sent(onTiktok));
     assert.deepEqual(linesOf(made), [missing]);
     assert.deepEqual(
-      toldOf(made).map(({ platform, accountId, willFail, id }) => [platform, accountId, willFail, id]),
+      reportedOf(made).map(({ platform, accountId, willFail, id }) => [platform, accountId, willFail, id]),
       [['tiktok', own.accounts.tiktok, true, made.data.id]],
     );
     await world.settled();

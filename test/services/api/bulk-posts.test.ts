@@ -32,7 +32,7 @@ suite('many posts in one call', (t) => {
     assert.equal(answer.status, 200, answer.text.slice(0, 2_000));
     return answer.data as unknown as Result;
   };
-  const told = ({ results }: Result) =>
+  const reported = ({ results }: Result) =>
     results.map(({ status, error }) =>
       error === undefined ? status : `${error.code} ${error.errors?.map(({ path }) => path)}`,
     );
@@ -78,7 +78,7 @@ suite('many posts in one call', (t) => {
       all.body({ campaignId: randomUUID() }),
     ];
     const result = resultOf(await bulk([all.body({ content: 'first' }), ...wrong, all.body({ content: 'last' })]));
-    assert.deepEqual(told(result), [
+    assert.deepEqual(reported(result), [
       'created',
       'validation_failed /content,/content,/content',
       'validation_failed /content',
@@ -126,10 +126,10 @@ suite('many posts in one call', (t) => {
     for (const [raw, status, code, paths] of cases) refused(await sent(raw), status, code, paths);
     assert.equal(await world.head(), before);
     const odd = `{"more":[{"a":"]}{"},{"b":"\\"]"}],"posts":[${one}],"x":{"posts":[{"at":3}]}}`;
-    assert.deepEqual(told(resultOf(await sent(odd))), ['created']);
+    assert.deepEqual(reported(resultOf(await sent(odd))), ['created']);
     const marker = `{"posts":[{"at":0},${one}]}`;
     const result = resultOf(await tester.post('/posts/bulk', undefined, { raw: marker }));
-    assert.match(told(result).join(), /^validation_failed \/clientId.*,created$/);
+    assert.match(reported(result).join(), /^validation_failed \/clientId.*,created$/);
   });
 
   t('a body of 16 MiB is read, and one byte more refuses the call', async () => {
@@ -140,7 +140,7 @@ suite('many posts in one call', (t) => {
     const key = randomUUID();
     refused(await tester.post('/posts/bulk', undefined, { raw: sized(most + 1), key }), 413, 'payload_too_large');
     assert.equal(await world.head(), before);
-    assert.deepEqual(told(resultOf(await tester.post('/posts/bulk', undefined, { raw: sized(most), key }))), [
+    assert.deepEqual(reported(resultOf(await tester.post('/posts/bulk', undefined, { raw: sized(most), key }))), [
       'created',
     ]);
   });
@@ -175,7 +175,7 @@ suite('many posts in one call', (t) => {
         { ...body, content: 'Other.', idempotencyKey: own },
       ]),
     );
-    assert.deepEqual(told(result), ['created', 'idempotency_key_reused undefined']);
+    assert.deepEqual(reported(result), ['created', 'idempotency_key_reused undefined']);
     assert.deepEqual(result.results[0]?.post, made.data);
     const fresh = randomUUID();
     const twice = resultOf(
@@ -185,7 +185,7 @@ suite('many posts in one call', (t) => {
         { ...body, content: 'Other.', idempotencyKey: fresh },
       ]),
     );
-    assert.deepEqual(told(twice), ['created', 'created', 'idempotency_key_reused undefined']);
+    assert.deepEqual(reported(twice), ['created', 'created', 'idempotency_key_reused undefined']);
     assert.equal(twice.results[0]?.post?.id, twice.results[1]?.post?.id);
     const again = await tester.post('/posts', body, { key: fresh });
     assert.deepEqual([again.headers.get('idempotent-replayed'), again.data], ['true', twice.results[0]?.post]);
@@ -287,7 +287,7 @@ suite('many posts in one call', (t) => {
   t('ids of other workspaces are unknown, and a key may not be of another scope', async () => {
     const stranger = await world.agency('Stranger');
     const result = resultOf(await bulk([all.body()], {}, stranger.tester));
-    assert.deepEqual(told(result), ['validation_failed /clientId']);
+    assert.deepEqual(reported(result), ['validation_failed /clientId']);
     const reader = await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', scopes: ['posts.read'] });
     refused(await bulk([all.body()], {}, reader.caller), 403, 'insufficient_scope');
   });

@@ -36,7 +36,7 @@ suite('one action on many targets', (t) => {
     assert.equal(answer.status, 200, answer.text);
     return answer.data.results as Outcome[];
   };
-  const told = (answer: Answered) =>
+  const reported = (answer: Answered) =>
     outcomes(answer).map(({ ok, target, error }) => (ok ? String(target?.status) : String(error?.code)));
   const ids = (targets: readonly Target[]) => targets.map(({ id }) => id);
   const tell = async ({ id, postId }: Target, ...commands: readonly TargetCommand[]) => {
@@ -82,7 +82,7 @@ suite('one action on many targets', (t) => {
       const [their] = foreign.data.targets as Target[];
       const targetIds = [one.id, two.id, their?.id, randomUUID(), one.id, three.id];
       const answer = await bulk({ action: 'cancel', targetIds });
-      assert.deepEqual(told(answer), ['canceled', 'target_not_pending', 'not_found', 'not_found', 'canceled']);
+      assert.deepEqual(reported(answer), ['canceled', 'target_not_pending', 'not_found', 'not_found', 'canceled']);
       assert.deepEqual(
         outcomes(answer).map(({ targetId }) => targetId),
         [...new Set(targetIds)],
@@ -92,8 +92,8 @@ suite('one action on many targets', (t) => {
       assert.equal(bare(ours), bare(unknown));
       assert.equal((await stranger.tester.get(`/post-targets/${their?.id}`)).data.status, 'pending');
       const again = await bulk({ action: 'cancel', targetIds: [one.id] });
-      assert.deepEqual(told(again), ['canceled']);
-      assert.deepEqual(told(await bulk({ action: 'retry', targetIds: ids([one, two]), scheduledAt: later(9) })), [
+      assert.deepEqual(reported(again), ['canceled']);
+      assert.deepEqual(reported(await bulk({ action: 'retry', targetIds: ids([one, two]), scheduledAt: later(9) })), [
         'target_not_retryable',
         'pending',
       ]);
@@ -104,14 +104,14 @@ suite('one action on many targets', (t) => {
     const targets = await made();
     const capitals = ids(targets).map((id) => id.toUpperCase());
     const both = await bulk({ action: 'cancel', targetIds: [...ids(targets), ...capitals] });
-    assert.deepEqual(told(both), Array(3).fill('canceled'));
+    assert.deepEqual(reported(both), Array(3).fill('canceled'));
     const others = await made();
     const racing = await Promise.all([
       bulk({ action: 'reschedule', targetIds: ids(others), shiftMinutes: 5 }),
       bulk({ action: 'cancel', targetIds: ids(others).toReversed() }),
       bulk({ action: 'reschedule', targetIds: ids(others), shiftMinutes: 7 }),
     ]);
-    assert.deepEqual(told(racing[1] as Answered), Array(3).fill('canceled'));
+    assert.deepEqual(reported(racing[1] as Answered), Array(3).fill('canceled'));
     for (const { id } of others) {
       const types = (await world.store.readStream(`target-${id}`)).map(({ type }) => type);
       const moved = racing
@@ -170,7 +170,7 @@ suite('one action on many targets', (t) => {
     }
     refused(await bulk({ ...body, shiftMinutes: 61 }, { key }), 422, 'idempotency_key_reused');
     const unkeyed = await bulk({ action: 'cancel', targetIds: ids(targets) }, { key: null });
-    assert.deepEqual(told(unkeyed), Array(3).fill('canceled'));
+    assert.deepEqual(reported(unkeyed), Array(3).fill('canceled'));
   });
 
   t('a repeat shows the content of its time, however often the post was revised since', async () => {

@@ -132,9 +132,9 @@ suite('limits of callers', (t) => {
     const unnamed = await behindProxy({ trustedProxies: noProxies, unnamedProxies });
     await unnamed.ask('/v1/errors', '203.0.113.1');
     assert.match(unnamedProxies.line() ?? '', /from 127\.0\.0\.1 \(1 requests\)/);
-    const told = world.lines.filter((one) => line.test(one));
-    assert.equal(told.length, 1);
-    assert.doesNotMatch(told.join(''), /203\.0\.113/, 'what the header says is not in it');
+    const reported = world.lines.filter((one) => line.test(one));
+    assert.equal(reported.length, 1);
+    assert.doesNotMatch(reported.join(''), /203\.0\.113/, 'what the header says is not in it');
   });
 
   t('the memory of addresses is bounded: the one that spent least lately is forgotten', async () => {
@@ -174,18 +174,18 @@ suite('limits of callers', (t) => {
   /** A connection that says what it is told to; resolves to all it was told when it is over. */
   const dial = (port: number, ...texts: readonly string[]) => {
     const socket: Socket = connect(port, '127.0.0.1', () => socket.write(texts.join('')));
-    let heard = '';
-    let told = (_heard: string): void => undefined;
+    let received = '';
+    let reported = (_text: string): void => undefined;
     const first = new Promise<string>((resolve) => {
-      told = resolve;
+      reported = resolve;
     });
     socket.on('data', (text) => {
-      heard += String(text);
-      told(heard);
+      received += String(text);
+      reported(received);
     });
     socket.on('error', () => undefined);
-    const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(heard)));
-    void closed.then(told);
+    const closed = new Promise<string>((resolve) => socket.once('close', () => resolve(received)));
+    void closed.then(reported);
     /** `first`: what it was told first, or nothing when it was closed. */
     return { socket, closed, first };
   };
@@ -206,9 +206,9 @@ suite('limits of callers', (t) => {
     held[0]?.socket.destroy();
     await until('there is room again', async () => {
       const next = dial(port, get);
-      const told = await next.first;
+      const reported = await next.first;
       next.socket.destroy();
-      return told.includes('200 OK');
+      return reported.includes('200 OK');
     });
     const metrics = await registry.metrics();
     assert.match(metrics, /api_connections_refused_total\{limit="address"[^}]*\} [1-9]/);

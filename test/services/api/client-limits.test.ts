@@ -402,8 +402,8 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     knex.on('query', note);
     try {
       const moved = await limited.post('/post-targets/bulk', { action: 'reschedule', targetIds, shiftMinutes: 1 });
-      const told = (moved.data.results as readonly { readonly ok: boolean }[]).map(({ ok }) => ok);
-      assert.deepEqual(told, [...Array(strange.length + 1).fill(false), true, true], moved.text);
+      const reported = (moved.data.results as readonly { readonly ok: boolean }[]).map(({ ok }) => ok);
+      assert.deepEqual(reported, [...Array(strange.length + 1).fill(false), true, true], moved.text);
     } finally {
       knex.removeListener('query', note);
       store.readStream = read;

@@ -11,7 +11,7 @@ const rule = async (rules: object, clientId = own.clientId): Promise<void> => {
   await world.settled();
 };
 
-interface Told {
+interface Reported {
   readonly code: string;
   readonly path: string;
   readonly accountId?: string;
@@ -19,10 +19,10 @@ interface Told {
 interface Verdict {
   readonly platform: string;
   readonly ok: boolean;
-  readonly errors: readonly Told[];
-  readonly warnings: readonly Told[];
+  readonly errors: readonly Reported[];
+  readonly warnings: readonly Reported[];
 }
-const codes = (told: readonly Told[]): readonly string[] => told.map(({ code }) => code);
+const codes = (reported: readonly Reported[]): readonly string[] => reported.map(({ code }) => code);
 
 suite('rules of clients over HTTP', (t) => {
   const create = (body: object) => tester.post('/posts', own.body({ ...to('x', 'bluesky'), ...body }));
@@ -82,8 +82,8 @@ suite('rules of clients over HTTP', (t) => {
     assert.equal((await create({ content: 'Nice.' })).status, 200);
     for (const { ok, errors, warnings } of await verdicts({ content: 'Nice.' })) {
       assert.deepEqual([ok, errors], [true, []]);
-      const told = codes(warnings).filter((code) => code.endsWith('_missing'));
-      assert.deepEqual(told, ['hashtag_missing', 'disclaimer_missing']);
+      const reported = codes(warnings).filter((code) => code.endsWith('_missing'));
+      assert.deepEqual(reported, ['hashtag_missing', 'disclaimer_missing']);
     }
   });
 

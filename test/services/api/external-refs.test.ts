@@ -117,7 +117,7 @@ suite('externalRef over HTTP', (t) => {
     const { clientId: _client, ...draft } = mine.body();
     const { data: own } = await create({ saveDraft: true });
     /** What the key is told by each operation that takes a reference. */
-    const told = async (externalRef: string): Promise<readonly Answered[]> => [
+    const reported = async (externalRef: string): Promise<readonly Answered[]> => [
       await limited.post('/posts', mine.body({ externalRef })),
       await limited.post('/posts/preview', mine.body({ externalRef })),
       await limited.post('/posts/bulk', { posts: [mine.body({ externalRef })] }),
@@ -129,7 +129,7 @@ suite('externalRef over HTTP', (t) => {
       const hidden = await create({ externalRef, ...more });
       await world.settled();
       refused(await limited.get(`/posts/${hidden.data.id}`), 404, 'not_found');
-      for (const one of await told(externalRef)) {
+      for (const one of await reported(externalRef)) {
         assert.match(one.text, /"already_exists"/);
         assert.ok(!one.text.includes(hidden.data.id), one.text);
       }
@@ -137,7 +137,7 @@ suite('externalRef over HTTP', (t) => {
     }
     const externalRef = someRef();
     const shown = await create({ externalRef });
-    for (const one of await told(externalRef)) assert.ok(one.text.includes(shown.data.id), one.text);
+    for (const one of await reported(externalRef)) assert.ok(one.text.includes(shown.data.id), one.text);
   });
 
   t('a preview tells of one that a post has', async () => {

@@ -40,7 +40,7 @@ suite('health as callers see it', (t) => {
     // Alive while its parts are silent.
     deepEqual(await get('/livez'), [200, '{"status":"alive"}']);
     answer([{ name: 'database', ok: false, detail: 'connect ECONNREFUSED 10.1.2.3:5432' }]);
-    for (const told of await Promise.all(waiting)) deepEqual(told, notReady);
+    for (const reported of await Promise.all(waiting)) deepEqual(reported, notReady);
     equal(asked, 1);
     checks = async () => [{ name: 'database', ok: true }];
     deepEqual(await get('/readyz'), notReady, 'the answer stands for a second');

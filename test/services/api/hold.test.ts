@@ -24,7 +24,7 @@ suite('held publishing, as callers and guests see it', (t) => {
 
   const page = async (path: string): Promise<string> =>
     (await fetch(new URL(path, world.origin()), { headers: { accept: 'text/html' } })).text();
-  const told = async () => {
+  const reported = async () => {
     const mcp = await connect(world, world.testKey.secret);
     const { text } = await mcp.call('find_clients');
     await mcp.close();
@@ -36,10 +36,10 @@ suite('held publishing, as callers and guests see it', (t) => {
       mcp: text.includes('Publishing is held'),
     };
   };
-  const becomes = (wanted: Awaited<ReturnType<typeof told>>) =>
+  const becomes = (wanted: Awaited<ReturnType<typeof reported>>) =>
     until(`it is told: ${JSON.stringify(wanted)}`, async () => {
       try {
-        assert.deepEqual(await told(), wanted);
+        assert.deepEqual(await reported(), wanted);
         return true;
       } catch (error) {
         if (error instanceof assert.AssertionError) return false;

@@ -44,8 +44,8 @@ suite('an operation inside the process is the call of REST', (t) => {
     return { code, detail, errors: [...errors], ...extra };
   };
   const problemIn = ({ body }: Answered): unknown => {
-    const { type, title, status, category, correlationId, ...told } = body;
-    return { ...told, errors: body.errors ?? [] };
+    const { type, title, status, category, correlationId, ...limitHeaders } = body;
+    return { ...limitHeaders, errors: body.errors ?? [] };
   };
   /** @param path with the parameters in it */
   const refusedAlike = async (by: Caller, method: string, path: string, asked: Asked): Promise<unknown> => {
@@ -211,14 +211,14 @@ suite('an operation inside the process is the call of REST', (t) => {
     const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, [part]);
     try {
       assert.ok(own !== undefined);
-      const heard: Record<string, string> = {};
-      const told = { set: (name: string, value: string) => void Object.assign(heard, { [name]: value }) };
-      const left = () => Number(/r=(\d+)/.exec(heard.RateLimit ?? '')?.[1]);
-      await invokeBy(world.tester, { operation: 'listClients', told }, own);
+      const received: Record<string, string> = {};
+      const limitHeaders = { set: (name: string, value: string) => void Object.assign(received, { [name]: value }) };
+      const left = () => Number(/r=(\d+)/.exec(received.RateLimit ?? '')?.[1]);
+      await invokeBy(world.tester, { operation: 'listClients', limitHeaders }, own);
       assert.equal(left(), 29);
-      await invokeBy(world.tester, { operation: 'listClients', query: { search: 'x' }, told }, own);
+      await invokeBy(world.tester, { operation: 'listClients', query: { search: 'x' }, limitHeaders }, own);
       assert.equal(left(), 19);
-      await invokeBy(world.tester, { operation: 'getAgency', told, paid: 1 }, own);
+      await invokeBy(world.tester, { operation: 'getAgency', limitHeaders, paid: 1 }, own);
       assert.equal(left(), 19);
       const over = await fetch(`http://127.0.0.1:${server.port}/v1/agency`, {
         headers: { authorization: `Bearer ${world.tester.token}` },
@@ -229,10 +229,10 @@ suite('an operation inside the process is the call of REST', (t) => {
         operation: 'bulkPostTargets',
         body: { action: 'cancel', targetIds: items },
         key: randomUUID(),
-        told,
+        limitHeaders,
       };
       await invokeBy(world.tester, bulk, own).catch(() => undefined);
-      const refused = await problemOf(invokeBy(world.tester, { operation: 'getAgency', told }, own));
+      const refused = await problemOf(invokeBy(world.tester, { operation: 'getAgency', limitHeaders }, own));
       assert.equal((refused as { readonly code: string }).code, 'rate_limited');
     } finally {
       await server.stop(0);

@@ -781,14 +781,14 @@ suite('an asset as shown', (t) => {
       const shown = await given(world, [{ stream: `media-${id}`, events }])
         .request('GET', `/media/${id}`)
         .then(200, []);
-      const { url, posterUrl, failure: told, readiness, publishable } = shown.data;
+      const { url, posterUrl, failure: reported, readiness, publishable } = shown.data;
       assert.deepEqual(
-        { status: shown.data.status, url, posterUrl, told, readiness, publishable },
+        { status: shown.data.status, url, posterUrl, reported, readiness, publishable },
         {
           status,
           url: null,
           posterUrl: null,
-          told: why,
+          reported: why,
           readiness: { x: 'failed', threads: 'failed' },
           publishable: false,
         },

@@ -259,10 +259,10 @@ suite('posts over HTTP', (t) => {
       const many = { posts: [other, plain, { ...body, idempotencyKey: key }] };
       const bulk = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
       const [first] = bulk.data.results as readonly { readonly post: { readonly id: string } }[];
-      const told = [first?.post.id, made.data.id].map((id) => ['member_without_effect', id]);
-      assert.deepEqual(codesOf(bulk)?.toSorted(), told.toSorted());
+      const reported = [first?.post.id, made.data.id].map((id) => ['member_without_effect', id]);
+      assert.deepEqual(codesOf(bulk)?.toSorted(), reported.toSorted());
       const repeat = await tester.post('/posts/bulk', many, { key: `${key}-bulk` });
-      assert.deepEqual(codesOf(repeat)?.toSorted(), told.toSorted());
+      assert.deepEqual(codesOf(repeat)?.toSorted(), reported.toSorted());
     }
     const content = `Word ${randomUUID()}`;
     const draft = await create({ content, targets: beside('selection'), saveDraft: true });

@@ -117,7 +117,7 @@ const variants = fc
   .map((some) => some.filter((one) => one !== null));
 
 /** An answer names the faults of all problems, or twenty of them. */
-const assertTold = (errors: readonly Issue[], problems: readonly Problem[]): void => {
+const assertReported = (errors: readonly Issue[], problems: readonly Problem[]): void => {
   const every = problems.flatMap((one) => one.errors);
   if (every.length <= maxIssues) assert.deepEqual(errors, every);
   assert.equal(errors.length, Math.min(every.length, maxIssues));
@@ -289,7 +289,7 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
             const [first] = problems;
             const { code, errors = [] } = made.body;
             assert.deepEqual([first?.at, first?.code], ['create', code]);
-            assertTold(
+            assertReported(
               errors,
               problems.filter(({ at }) => at === 'create'),
             );
@@ -300,7 +300,7 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
             const published = await tester.post(`/posts/${made.data.id}/publish`);
             const [first] = problems;
             assert.equal(published.body.code, first?.code, published.text);
-            assertTold(published.body.errors ?? [], problems);
+            assertReported(published.body.errors ?? [], problems);
             return;
           }
           counts.valid += 1;

@@ -154,8 +154,8 @@ suite('reports over HTTP', (t) => {
         readonly expiresAt: string;
       };
       assert.equal(exportsUntil, until);
-      const told = exports.find((one) => one.format === format);
-      const { key: _, ...own } = told ?? assert.fail();
+      const reported = exports.find((one) => one.format === format);
+      const { key: _, ...own } = reported ?? assert.fail();
       assert.deepEqual(shown, { object: 'report_export', reportId: id, runId, ...own });
       const inMs = Date.parse(expiresAt) - Date.now();
       assert.ok(inMs > 14 * 60_000 && inMs <= 15 * 60_000, expiresAt);

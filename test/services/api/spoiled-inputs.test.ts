@@ -137,11 +137,11 @@ suite('spoiled inputs', { timeoutMs: 240_000 }, (t) => {
           const sent = apart.reduce((body, one) => spoiled(operation.body, body, one), validOf(operation));
           const answer = await send(operation, sent);
           equal(answer.status, 422, answer.text);
-          const told = answer.body.errors ?? [];
-          deepEqual(new Set(told.map(({ path }) => path)).size, told.length, answer.text);
-          for (const { path } of told) ok(resolves(sent, path), `${path} leads nowhere in ${JSON.stringify(sent)}`);
+          const reported = answer.body.errors ?? [];
+          deepEqual(new Set(reported.map(({ path }) => path)).size, reported.length, answer.text);
+          for (const { path } of reported) ok(resolves(sent, path), `${path} leads nowhere in ${JSON.stringify(sent)}`);
           for (const { path, code } of apart) {
-            const entry = told.find((one) => one.path === pointerOf(path));
+            const entry = reported.find((one) => one.path === pointerOf(path));
             equal(entry?.code, code, `${operation.id} ${pointerOf(path)}: ${answer.text}`);
           }
         }),
@@ -195,13 +195,13 @@ suite('spoiled inputs', { timeoutMs: 240_000 }, (t) => {
         { path: '/mediaAltTexts', code: 'wrong_type', message: 'below a member with a long name: must be a string' },
       ]);
       const escaped = { ...example, mediaAltTexts: { 'a/b~c': 1, '': 1, '~1': 1 } };
-      const told = (await send(create, escaped)).body.errors ?? [];
-      deepEqual(told.map(({ path }) => path).sort(), [
+      const reported = (await send(create, escaped)).body.errors ?? [];
+      deepEqual(reported.map(({ path }) => path).sort(), [
         '/mediaAltTexts/',
         '/mediaAltTexts/a~1b~0c',
         '/mediaAltTexts/~01',
       ]);
-      for (const { path } of told) ok(resolves(escaped, path));
+      for (const { path } of reported) ok(resolves(escaped, path));
       const many = {
         ...example,
         mediaAltTexts: Object.fromEntries(Array.from({ length: 3_000 }, (_, n) => [`k${n}`, 1])),

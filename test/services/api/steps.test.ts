@@ -159,7 +159,7 @@ suite('the steps of a call', (t) => {
       const held = () => (bodyBudget.held === text.length ? 'held' : `held ${bodyBudget.held}`);
       const wire: Wire = {
         ...{ params: {}, announcedBytes: text.length, idempotencyKey: key, ifMatch: undefined, consistencyToken: '' },
-        ...{ paid: 0, told: { set: () => undefined }, hasParameter: () => false, readQuery: () => ({}) },
+        ...{ paid: 0, limitHeaders: { set: () => undefined }, hasParameter: () => false, readQuery: () => ({}) },
         accepts: (...types) => types[0] ?? false,
         readBody: async (_, meter) => {
           meter.take(text);

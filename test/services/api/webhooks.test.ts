@@ -113,8 +113,8 @@ suite('webhook endpoints', (t) => {
     const wrong = { url: 'https://localhost/', events: ['post.*', 'no.such'], clientIds: [foreign] };
     for (const { status, body } of [await owner.post('/webhooks', wrong), await owner.patch(path, wrong)]) {
       assert.deepEqual([status, body.code], [422, 'unknown_event_type']);
-      const told = body.errors?.map((error) => `${error.path} ${error.code}`);
-      assert.deepEqual(told, ['/events/1 unknown_event_type', '/url url_not_allowed', '/clientIds/0 unknown_id']);
+      const reported = body.errors?.map((error) => `${error.path} ${error.code}`);
+      assert.deepEqual(reported, ['/events/1 unknown_event_type', '/url url_not_allowed', '/clientIds/0 unknown_id']);
     }
     for (const clientIds of [[], 'all', Array(101).fill(id)])
       assert.equal((await owner.patch(path, { clientIds })).status, 422);

@@ -150,19 +150,19 @@ suite('sign-in pages', (t) => {
 
   t('says the same whether the account exists, and makes wait the same', async () => {
     const { email } = await personOf(world);
-    const told: string[] = [];
+    const reported: string[] = [];
     for (const account of [email, 'nobody@example.com']) {
       const browser = fresh();
       for (let at = 0; at < 5; at += 1) {
         const { status, text } = await browser.signIn(account, 'wrong');
-        told.push(`${status} ${text}`);
+        reported.push(`${status} ${text}`);
       }
       const { status, text, headers } = await browser.signIn(account, goodPassword);
       assert.equal(status, 429);
       assert.match(text, /Too many attempts. Try again in 1 s/);
       assert.equal(headers.get('retry-after'), '1');
     }
-    assert.equal(new Set(told).size, 1, told.join('\n'));
+    assert.equal(new Set(reported).size, 1, reported.join('\n'));
     await letTimePass();
   });
 
@@ -270,8 +270,8 @@ suite('sign-in pages', (t) => {
 
   t('each change of who can sign in is told by mail, and so is a browser that is new', async () => {
     const { browser, email } = await signedIn(world);
-    const told = () => mails.flatMap(({ to, subject }) => (to === email ? [subject] : []));
-    const tells = (subject: string) => until(subject, () => told().at(-1) === subject);
+    const reported = () => mails.flatMap(({ to, subject }) => (to === email ? [subject] : []));
+    const tells = (subject: string) => until(subject, () => reported().at(-1) === subject);
     await tells('A sign-in from a new browser');
     assert.match(mails.at(-1)?.text ?? '', /Firefox on Linux, (127\.0\.0\.1|::1), 20\d\d-\d\d-\d\d \d\d:\d\d UTC/);
     const offer = await browser.send('/security', '/security/second-factor', { password: goodPassword });
@@ -298,7 +298,11 @@ suite('sign-in pages', (t) => {
     await browser.post('/sign-out');
     await browser.signIn(email, 'four other good words');
     assert.equal(browser.page.status, 200);
-    assert.equal(told().filter((subject) => subject === 'A sign-in from a new browser').length, 1, told().join());
+    assert.equal(
+      reported().filter((subject) => subject === 'A sign-in from a new browser').length,
+      1,
+      reported().join(),
+    );
     assert.ok(!mails.some(({ text }) => recovery.some((one) => text.includes(one)) || text.includes(secret)));
   });
 

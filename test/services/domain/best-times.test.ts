@@ -286,10 +286,10 @@ suite('best times', (t) => {
     'an observation of a post before the end of its second day does not count; of a story, before its twentieth hour',
     () => {
       const looked = (kind: PostKind, age: number) => on(tuesday18, 0, 9, { ...seen(at(tuesday18, 0), age), kind });
-      const told = (kind: PostKind, age: number) =>
+      const reported = (kind: PostKind, age: number) =>
         bestTimes([looked(kind, age)], instagram)[placeOf(prior, tuesday18)]?.sampleSize;
-      for (const kind of ['feed', 'reel'] as const) assert.deepEqual([told(kind, 47), told(kind, 48)], [0, 1]);
-      assert.deepEqual([told('story', 19), told('story', 20)], [0, 1]);
+      for (const kind of ['feed', 'reel'] as const) assert.deepEqual([reported(kind, 47), reported(kind, 48)], [0, 1]);
+      assert.deepEqual([reported('story', 19), reported('story', 20)], [0, 1]);
     },
   );
 

@@ -27,9 +27,11 @@ suite('engagement', (t) => {
     const count = fc.option(fc.nat(Number.MAX_SAFE_INTEGER), { nil: null });
     const figures = fc.record(Object.fromEntries(interactionParts.map((part) => [part, count])), { requiredKeys: [] });
     fc.assert(
-      fc.property(figures, (told) => {
-        const sum = interactionsOf(told);
-        return sum === null ? Object.values(told).every((one) => one === null) : Number.isSafeInteger(sum) && sum >= 0;
+      fc.property(figures, (reported) => {
+        const sum = interactionsOf(reported);
+        return sum === null
+          ? Object.values(reported).every((one) => one === null)
+          : Number.isSafeInteger(sum) && sum >= 0;
       }),
       { seed: seeded('engagement').seed },
     );

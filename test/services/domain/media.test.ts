@@ -132,8 +132,8 @@ suite('media: how it begins', (t) => {
     given(begun)
       .when({ type: 'Register', ...details, name: 'Another' })
       .then([]);
-    const { status, details: told, origin, platforms } = asset(begun);
-    deepEqual([status, told.name, origin.kind, platforms], ['transcoding', 'Clip', 'upload', ['x', 'tiktok']]);
+    const { status, details: reported, origin, platforms } = asset(begun);
+    deepEqual([status, reported.name, origin.kind, platforms], ['transcoding', 'Clip', 'upload', ['x', 'tiktok']]);
   });
 
   t('an import is an asset at once', () => {

@@ -169,15 +169,15 @@ suite('the content of a preview', (t) => {
   });
 
   t('warns where threads may refuse a text: over 500 bytes and not over 500 characters', () => {
-    const told = (body: Partial<PostBody>) => {
+    const reported = (body: Partial<PostBody>) => {
       const { errors, warnings } = shown('threads', body);
       return [...errors, ...warnings].map(({ code, path }) => `${code} ${path}`);
     };
     const curly = `${'a'.repeat(492)}’’’`;
-    deepEqual(told({ content: curly }), ['may_be_refused /content']);
-    deepEqual(told({ content: `${'a'.repeat(491)}’’’` }), [], 'that are 500 bytes');
-    deepEqual(told({ content: '日'.repeat(500) }), ['may_be_refused /content']);
-    deepEqual(told({ content: '日'.repeat(501) }), ['text_too_long /content']);
+    deepEqual(reported({ content: curly }), ['may_be_refused /content']);
+    deepEqual(reported({ content: `${'a'.repeat(491)}’’’` }), [], 'that are 500 bytes');
+    deepEqual(reported({ content: '日'.repeat(500) }), ['may_be_refused /content']);
+    deepEqual(reported({ content: '日'.repeat(501) }), ['text_too_long /content']);
     equal(
       shown('threads', { content: curly }).warnings[0]?.message,
       'Threads documents 500 characters, and was seen to refuse texts of more than 500 bytes; this one has 501',
@@ -186,9 +186,9 @@ suite('the content of a preview', (t) => {
       { content: 'Head.', mediaIds: [] },
       { content: curly, mediaIds: [] },
     ];
-    deepEqual(told({ thread: { segments } }), ['may_be_refused /thread/segments/1/content']);
+    deepEqual(reported({ thread: { segments } }), ['may_be_refused /thread/segments/1/content']);
     const variants = [variant('threads', { overrides: { firstComment: curly } })];
-    deepEqual(told({ variants }), ['may_be_refused /variants/0/overrides/firstComment']);
+    deepEqual(reported({ variants }), ['may_be_refused /variants/0/overrides/firstComment']);
     deepEqual(shown('x', { content: '日'.repeat(140) }).warnings, []);
   });
 
@@ -197,26 +197,28 @@ suite('the content of a preview', (t) => {
     () => {
       const long = `${'a'.repeat(999)} b`;
       const files = known({ i: asset({ altText: long }), v: clip({ altText: long }) });
-      const told = (platform: Platform, body: Partial<PostBody>) => {
+      const reported = (platform: Platform, body: Partial<PostBody>) => {
         const { errors, warnings } = shown(platform, body, files);
         return [...errors, ...warnings].map(({ code, path, mediaId }) => `${code} ${path} ${mediaId}`);
       };
-      deepEqual(told('x', { mediaIds: ['i'] }), ['alt_text_cut /mediaIds/0 i']);
+      deepEqual(reported('x', { mediaIds: ['i'] }), ['alt_text_cut /mediaIds/0 i']);
       equal(
         shown('x', { mediaIds: ['i'] }, files).warnings[0]?.message,
         'X takes at most 1000 characters as the alt text of a file: the end of that of the asset, which has 1001, is not sent',
       );
-      deepEqual(told('x', { mediaIds: ['v'] }), [], 'X takes none with a video');
-      deepEqual(told('bluesky', { mediaIds: ['i'] }), []);
-      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: 'short' } }), []);
-      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: '' } }), [], 'the post wants none');
-      deepEqual(told('x', { mediaIds: ['i'], mediaAltTexts: { i: long } }), ['alt_text_too_long /mediaAltTexts/i i']);
+      deepEqual(reported('x', { mediaIds: ['v'] }), [], 'X takes none with a video');
+      deepEqual(reported('bluesky', { mediaIds: ['i'] }), []);
+      deepEqual(reported('x', { mediaIds: ['i'], mediaAltTexts: { i: 'short' } }), []);
+      deepEqual(reported('x', { mediaIds: ['i'], mediaAltTexts: { i: '' } }), [], 'the post wants none');
+      deepEqual(reported('x', { mediaIds: ['i'], mediaAltTexts: { i: long } }), [
+        'alt_text_too_long /mediaAltTexts/i i',
+      ]);
       const segments = [
         { content: 'Head.', mediaIds: [] },
         { content: 'Tail.', mediaIds: ['i'] },
       ];
-      deepEqual(told('x', { thread: { segments } }), ['alt_text_cut /thread/segments/1/mediaIds/0 i']);
-      deepEqual(told('x', { variants: [variant('x', { mediaIdsOverride: ['i'] })], mediaAltTexts: { i: long } }), [
+      deepEqual(reported('x', { thread: { segments } }), ['alt_text_cut /thread/segments/1/mediaIds/0 i']);
+      deepEqual(reported('x', { variants: [variant('x', { mediaIdsOverride: ['i'] })], mediaAltTexts: { i: long } }), [
         'alt_text_too_long /mediaAltTexts/i i',
       ]);
     },

@@ -4,9 +4,9 @@ import {
   afterRun,
   nextRun,
   patternOf,
+  requestedTimes,
   runToPrepare,
   scheduleOfTimes,
-  wishedTimes,
 } from '#domain/post/recycle-times.ts';
 import { planned } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -25,7 +25,7 @@ const local = (at: string, timezone: string): string =>
 suite('times of copies', (t) => {
   t('each target keeps its wall-clock time in its own zone, also where the clocks change', () => {
     const pattern = patternOf([berlin, tokyo], '2026-03-27T00:00:01.000Z');
-    const times = wishedTimes(pattern, 7, '2026-03-30T00:00:00.000Z');
+    const times = requestedTimes(pattern, 7, '2026-03-30T00:00:00.000Z');
     equal(times.get('berlin')?.at, '2026-04-03T07:00:00.000Z');
     equal(times.get('tokyo')?.at, '2026-04-03T00:00:00.000Z');
     deepEqual(nextRun(pattern, { lastDay: 0, everyDays: 7 }, '2026-03-27T00:00:01.000Z'), {
@@ -40,7 +40,7 @@ suite('times of copies', (t) => {
       scheduledLocal: '2026-03-29T02:30',
       timezone: 'Europe/Berlin',
     });
-    const times = wishedTimes(patternOf([skipped], '2026-03-29T01:30:02.000Z'), 1, '2026-03-29T02:00:00.000Z');
+    const times = requestedTimes(patternOf([skipped], '2026-03-29T01:30:02.000Z'), 1, '2026-03-29T02:00:00.000Z');
     deepEqual(times.get('a'), { at: '2026-03-30T00:30:00.000Z', local: '2026-03-30T02:30', timezone: 'Europe/Berlin' });
   });
 
@@ -71,7 +71,7 @@ suite('times of copies', (t) => {
               { lastDay: at, posted: at, after },
             );
             deepEqual(run, { day: at + 1, dueAt: instant(copy) });
-            equal(wishedTimes(pattern, at + 1, after).get('a')?.at, instant(copy));
+            equal(requestedTimes(pattern, at + 1, after).get('a')?.at, instant(copy));
             after = instant(copy);
           }
         }
@@ -151,7 +151,7 @@ suite('times of copies', (t) => {
     equal(at('2026-01-03T07:00:00.000Z'), 1);
     equal(at('2026-01-03T08:30:00.000Z'), 2);
     equal(at('2026-01-09T12:00:00.000Z'), 8);
-    deepEqual(wishedTimes(daily, 8, '2026-01-09T12:00:00.000Z').get('a'), {
+    deepEqual(requestedTimes(daily, 8, '2026-01-09T12:00:00.000Z').get('a'), {
       at: '2026-01-09T12:00:00.000Z',
       local: null,
       timezone: 'UTC',

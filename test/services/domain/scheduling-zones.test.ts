@@ -132,9 +132,10 @@ suite('wall-clock times of zones', (t) => {
           const expected = first.get(local) ?? first.get(moved);
           assert.equal(dueAt(local, zone), expected, `${zone} ${local}`);
           const odd = ['local_time_skipped', undefined, 'local_time_repeated'][times.get(local) ?? 0];
-          const told = clockChangeAt(local, zone);
-          assert.equal(told?.code, odd, `${zone} ${local}`);
-          if (told !== null) assert.ok(told.message.includes(new Date(expected ?? 0).toISOString()), told.message);
+          const reported = clockChangeAt(local, zone);
+          assert.equal(reported?.code, odd, `${zone} ${local}`);
+          if (reported !== null)
+            assert.ok(reported.message.includes(new Date(expected ?? 0).toISOString()), reported.message);
           if (!first.has(local)) missing.add(zone);
           else if (gained < 0 && shown((expected ?? 0) - gained * minuteMs, zone) === local) doubled.add(zone);
           checked += 1;

@@ -129,16 +129,16 @@ suite('scheduling', (t) => {
   });
 
   t('jitter moves a target to a later time, by the seconds that the target shows', () => {
-    const wished = '2026-12-01T09:00:00.000Z';
+    const requested = '2026-12-01T09:00:00.000Z';
     const destinations = Array.from({ length: 50 }, (_, n) => account(n));
-    const { targets } = planOf(input({ type: 'at', scheduledAt: wished, spreadMinutes: 30 }, { destinations }));
+    const { targets } = planOf(input({ type: 'at', scheduledAt: requested, spreadMinutes: 30 }, { destinations }));
     for (const { dueAt, jitterSeconds } of targets) {
-      assert.ok(dueAt >= wished, `${dueAt} is before the time that was asked for`);
-      assert.equal(Date.parse(dueAt) - Date.parse(wished), jitterSeconds * 1_000);
+      assert.ok(dueAt >= requested, `${dueAt} is before the time that was asked for`);
+      assert.equal(Date.parse(dueAt) - Date.parse(requested), jitterSeconds * 1_000);
     }
     assert.ok(new Set(targets.map((one) => one.dueAt)).size > 40);
-    const exact = planOf(input({ type: 'at', scheduledAt: wished }, { destinations })).targets;
-    assert.ok(exact.every((one) => one.dueAt === wished && one.jitterSeconds === 0));
+    const exact = planOf(input({ type: 'at', scheduledAt: requested }, { destinations })).targets;
+    assert.ok(exact.every((one) => one.dueAt === requested && one.jitterSeconds === 0));
   });
 
   t('the past is refused beyond a minute, the future beyond 18 months', () => {

@@ -745,11 +745,11 @@ suite('target', (t) => {
       given(events)
         .when(ask(since + day - 0.001))
         .then([]);
-      const told: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(since) } };
+      const reported: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(since) } };
       given(events)
         .when(ask(since + day))
-        .then([told]);
-      given([...events, told])
+        .then([reported]);
+      given([...events, reported])
         .when(ask(199_999))
         .then([]);
     }
@@ -761,20 +761,20 @@ suite('target', (t) => {
       type: 'TargetRescheduled',
       data: { dueAt: at(90_000), scheduledLocal: null, jitterSeconds: 0 },
     };
-    const told: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(110) } };
+    const reported: TargetEvent = { type: 'TargetOverdue', data: { dueAt: at(200_000), deferredSince: at(110) } };
     for (const person of [
       [moved],
       [requeued('retry', at(90_000))],
       [requeued('schedule', at(200)), second, unknown, absent],
     ]) {
-      const begun = [...again, told, ...person, { ...second, data: { attempt: 3, takeover: 0 } }];
+      const begun = [...again, reported, ...person, { ...second, data: { attempt: 3, takeover: 0 } }];
       const anew = state([...begun, wait(90_010, 300_000)]);
       equal(anew.status === 'pending' && anew.common.deferredSince, at(90_010));
     }
   });
 
   t('is overdue once fifteen minutes after its attempt was due, until a person moves or retries it', () => {
-    const told = (dueAt: string): TargetEvent => ({ type: 'TargetOverdue', data: { dueAt } });
+    const reported = (dueAt: string): TargetEvent => ({ type: 'TargetOverdue', data: { dueAt } });
     const ask = (seconds: number): TargetCommand => ({ type: 'RecordOverdue', now: at(seconds) });
     const waits: readonly (readonly [readonly TargetEvent[], number])[] = [
       [[scheduled], 100],
@@ -791,8 +791,8 @@ suite('target', (t) => {
         .then([]);
       given(events)
         .when(ask(due + 900))
-        .then([told(at(due))]);
-      const late = state([...events, told(at(due))]);
+        .then([reported(at(due))]);
+      const late = state([...events, reported(at(due))]);
       equal(late.status !== 'none' && late.common.overdue, true);
       deepEqual({ ...late, common: {} }, { ...state(events), common: {} });
     }
@@ -801,7 +801,7 @@ suite('target', (t) => {
     }
     given([]).when(ask(9_999)).refused('not_found');
     // The service itself tries again: nothing new to tell.
-    const again = [...claimed, told(at(100)), limited(at(200)), requeued('schedule', at(200))];
+    const again = [...claimed, reported(at(100)), limited(at(200)), requeued('schedule', at(200))];
     given(again).when(ask(9_999)).then([]);
     const time = { dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
     const planned = { timezone: 'UTC', scheduleMode: 'managed', scheduleModeReason: null } as const;
@@ -812,9 +812,9 @@ suite('target', (t) => {
       requeued('retry', at(500)),
     ];
     for (const event of anew) {
-      given([...claimed, told(at(100)), limited(at(200)), event])
+      given([...claimed, reported(at(100)), limited(at(200)), event])
         .when(ask(1_400))
-        .then([told(at(500))]);
+        .then([reported(at(500))]);
     }
   });
 

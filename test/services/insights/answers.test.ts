@@ -44,8 +44,8 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       maxAheadMs: hour,
       async *fetchPostInsights(platform, account, all, signal) {
         asked.set(account.id, (asked.get(account.id) ?? 0) + 1);
-        const told = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));
-        yield* told ?? sandbox.fetchPostInsights(platform, account, all, signal);
+        const reported = await posts.get(account.id)?.(all.map(({ externalId }) => externalId));
+        yield* reported ?? sandbox.fetchPostInsights(platform, account, all, signal);
         if (breaking.has(account.id)) throw new Error('the connection was reset');
       },
       fetchAccountInsights: async (platform, account, signal) =>
@@ -59,8 +59,8 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('a post whose reads are billed is asked for at its ages alone, from the first answer on', async () => {
     const one = await world.account('x');
     const [post = ''] = await world.published([one]);
-    await world.heard([post]);
-    posts.set(one.id, (all) => all.map(() => told(3)));
+    await world.received([post]);
+    posts.set(one.id, (all) => all.map(() => reported(3)));
     const sql = `update ops.insights_jobs set use = 'feed', has_video = false,
       published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1 returning published_at as at`;
     const { rows } = await world.posts.pool.query<{ at: Date }>(sql, [post]);
@@ -73,7 +73,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('an answer that did not change is stored once, and the final figures have it whole', async () => {
     const one = await world.account('x');
     const [post = ''] = await world.published([one]);
-    await world.heard([post]);
+    await world.received([post]);
     const sql = `update ops.insights_jobs set use = 'feed', has_video = false,
       published_at = date_trunc('milliseconds', now()) - interval '50 hours' where id = $1`;
     await world.posts.pool.query(sql, [post]);
@@ -83,7 +83,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       await world.tried(post);
     };
     const ago = (minutes: number) => new Date(Date.now() - minutes * minute).toISOString();
-    for (const [at, likes] of [3, 3, 3, 4, 4].entries()) await look(told(likes, ago(90 - at)));
+    for (const [at, likes] of [3, 3, 3, 4, 4].entries()) await look(reported(likes, ago(90 - at)));
     for (const minutes of [70, 0]) await look({ kind: 'removed', raw: null, observedAt: ago(minutes) });
     const events = await world.posts.store.readStream(`targetmetrics-${post}`);
     const shown = events.map(({ data }) => [(data.figures as { likes?: number }).likes, data.raw]);
@@ -102,7 +102,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
 
   t('an answer about an account that did not change is stored once, with its figures at each look', async () => {
     const one = await world.account('x');
-    await world.heard([one.id]);
+    await world.received([one.id]);
     const raw = (followers: number) => ({ data: { public_metrics: { followers_count: followers } } });
     for (const [at, followers] of [7, 7, 8, 8].entries()) {
       const observedAt = new Date(Date.now() - (90 - at) * minute).toISOString();
@@ -122,7 +122,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     );
   });
 
-  const told = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
+  const reported = (likes: number, observedAt = new Date().toISOString()): PostInsightsAnswer => ({
     kind: 'reported',
     raw: { data: { public_metrics: { like_count: likes } } },
     observedAt,
@@ -162,7 +162,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       await world.tried(one.id);
     };
     const good = 'https://cdn.example/a.png';
-    await world.heard([one.id]);
+    await world.received([one.id]);
     shows({ username: 'a\u0000b', displayName: `${'x'.repeat(199)}\u{1f600}`, avatarUrl: good });
     await looked();
     deepEqual(await state(), ['ab', 'x'.repeat(199), good]);
@@ -198,7 +198,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('a story that disappears after its day has ended and counts as not removed', async () => {
     const one = await world.account('instagram');
     const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
-    await world.heard([story, post]);
+    await world.received([story, post]);
     posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
     const sql = `update ops.insights_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
       published_at = now() - interval '25 hours' where id = any($2::uuid[])`;
@@ -213,7 +213,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('a story that disappears before its day is over counts as removed', async () => {
     const one = await world.account('instagram');
     const [story = ''] = await world.published([one]);
-    await world.heard([story]);
+    await world.received([story]);
     posts.set(one.id, (all) => all.map(() => ({ kind: 'removed', raw: null, observedAt: new Date().toISOString() })));
     const sql = `update ops.insights_jobs set use = 'story', has_video = false, published_at = now() - interval '26 hours',
       gone_at = now() - interval '20 hours' where id = $1`;
@@ -228,7 +228,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     async () => {
       const one = await world.account('instagram');
       const [story = '', post = ''] = [...(await world.published([one])), ...(await world.published([one]))];
-      await world.heard([story, post]);
+      await world.received([story, post]);
       const aged = async (hours: number) => {
         const sql = `update ops.insights_jobs set use = case id when $1 then 'story' else 'feed' end, has_video = false,
         published_at = date_trunc('milliseconds', now()) - $3 * interval '1 hour' where id = any($2::uuid[])
@@ -237,7 +237,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         return rows[0]?.at.getTime() ?? 0;
       };
       posts.set(one.id, (all) =>
-        all.map(() => ({ ...told(1), raw: { insights: insights({ views: 1 }) } }) as PostInsightsAnswer),
+        all.map(() => ({ ...reported(1), raw: { insights: insights({ views: 1 }) } }) as PostInsightsAnswer),
       );
       // Another zone than that of the workspace, whose days the figures are of.
       const away = 'update ops.insights_accounts set timezone = $2 where account_id = $1';
@@ -264,10 +264,10 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('one post that the token cannot read leaves its account connected', async () => {
     const one = await world.account('x');
     const [well = '', ill = ''] = [...(await world.published([one])), ...(await world.published([one]))];
-    await world.heard([well, ill]);
+    await world.received([well, ill]);
     const external = await externalIdOf(ill);
     posts.set(one.id, (all) =>
-      all.map((id) => (id === external ? { kind: 'reauth_required', reason: 'no' } : told(1))),
+      all.map((id) => (id === external ? { kind: 'reauth_required', reason: 'no' } : reported(1))),
     );
     await world.due(well, ill);
     await world.tried(well, ill);
@@ -283,7 +283,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('a rate limit without a future time delays the account a minute, doubled with each one in a row', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     for (const [limits, retryAt] of ['', '2001-01-01T00:00:00.000Z', 'soon'].entries()) {
       posts.set(one.id, (all) => all.map(() => ({ kind: 'rate_limited', retryAt })));
       await world.posts.pool.query('update ops.insights_accounts set not_before = null where account_id = $1', [
@@ -304,17 +304,17 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('an answer with a time far ahead or before the publication is parked and blocks no later one', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     for (const [at, reason] of [
       ['2099-01-01T00:00:00.000Z', /ahead/],
       ['1999-01-01T00:00:00.000Z', /before/],
     ] as const) {
-      posts.set(one.id, (all) => all.map(() => told(1, at)));
+      posts.set(one.id, (all) => all.map(() => reported(1, at)));
       await world.due(id);
       await until('it is set aside', async () => reason.test((await world.parked(one.id))[0]?.reason ?? ''));
       equal((await world.observed(id)).length, 0);
     }
-    posts.set(one.id, (all) => all.map(() => told(2)));
+    posts.set(one.id, (all) => all.map(() => reported(2)));
     await world.due(id);
     await world.tried(id);
     deepEqual(
@@ -327,7 +327,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     'daily figures belong to the network’s own day whenever it is asked; figures of no valid day are parked',
     async () => {
       const one = await world.account('x');
-      await world.heard([one.id]);
+      await world.received([one.id]);
       const raw = { data: { public_metrics: { followers_count: 7 } } };
       const now = new Date().toISOString();
       const yesterday = new Date(Date.now() - 24 * hour).toISOString().slice(0, 10);
@@ -353,7 +353,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     async () => {
       const one = await world.account('x');
       const [id = ''] = await world.published([one]);
-      await world.heard([id]);
+      await world.received([id]);
       const whole = { public_metrics: { like_count: 3 }, non_public_metrics: { url_link_clicks: 9, engagements: 12 } };
       const seen: unknown[] = [];
       for (const [at, raw] of [
@@ -380,7 +380,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
         { likes: 4, clicks: undefined, totalInteractions: undefined },
         { likes: null, clicks: null, totalInteractions: 13 },
       ]);
-      posts.set(one.id, (all) => all.map(() => told(5)));
+      posts.set(one.id, (all) => all.map(() => reported(5)));
       await world.due(id);
       await world.tried(id);
       const ahead = new Date(Date.now() + minute).toISOString();
@@ -398,10 +398,10 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('one invalid figure is left out and counted, and the figures beside it are kept', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id, one.id]);
+    await world.received([id, one.id]);
     const raw = { data: { public_metrics: { like_count: Number.NaN, reply_count: 4, retweet_count: '1' } } };
     posts.set(one.id, (all) =>
-      all.map(() => ({ ...told(1), raw, fields: ['likes', 'comments'] }) as PostInsightsAnswer),
+      all.map(() => ({ ...reported(1), raw, fields: ['likes', 'comments'] }) as PostInsightsAnswer),
     );
     await world.due(id);
     await world.tried(id);
@@ -419,7 +419,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     const hanging = await Promise.all(Array.from({ length: 6 }, () => world.account('x')));
     const other = await world.account('bluesky');
     const ids = [...hanging, other].map(({ id }) => id);
-    await world.heard(ids);
+    await world.received(ids);
     const released = Promise.withResolvers<AccountInsightsAnswer>();
     for (const { id } of hanging) accounts.set(id, () => released.promise);
     await world.posts.pool.query(
@@ -445,8 +445,8 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       ...(await world.published([one])),
       ...(await world.published([one])),
     ];
-    await world.heard(ids);
-    posts.set(one.id, () => [told(1), told(2)]);
+    await world.received(ids);
+    posts.set(one.id, () => [reported(1), reported(2)]);
     breaking.add(one.id);
     await world.due(...ids);
     await world.tried(...ids);
@@ -463,7 +463,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
 
   t('three missed nights lose no day, and a day that the network revises is observed again', async () => {
     const one = await world.account('youtube');
-    await world.heard([one.id]);
+    await world.received([one.id]);
     const dayOfAgo = (ago: number) => new Date(Date.now() - ago * 24 * hour).toISOString().slice(0, 10);
     const raw = (views: number) => ({
       day: { columnHeaders: [{ name: 'views' }, { name: 'estimatedMinutesWatched' }], rows: [[views, 1]] },
@@ -532,13 +532,13 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('a look reads only the new events of the stream', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     const seen = async () => {
       const sql = 'select seen_revision as seen from ops.insights_jobs where id = $1';
       return (await world.posts.pool.query<{ seen: number | null }>(sql, [id])).rows[0]?.seen;
     };
     for (let look = 0; look < 3; look += 1) {
-      posts.set(one.id, (all) => all.map(() => told(look)));
+      posts.set(one.id, (all) => all.map(() => reported(look)));
       await world.due(id);
       await world.tried(id);
       equal(await seen(), look);
@@ -554,7 +554,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
   t('accounts of an archived client are no longer polled; observations stay', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id, one.id]);
+    await world.received([id, one.id]);
     await world.due(id, one.id);
     await world.tried(id, one.id);
     const before = asked.get(one.id);
@@ -572,7 +572,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
     async () => {
       const one = await world.account('x');
       const [id = ''] = await world.published([one]);
-      await world.heard([id, one.id]);
+      await world.received([id, one.id]);
       posts.set(one.id, (all) => all.map(() => ({ kind: 'reported', raw: { data: -1 }, observedAt: randomUUID() })));
       await world.due(id);
       await until('it is set aside', async () => (await world.parked(one.id)).length === 1);
@@ -581,7 +581,7 @@ suite('answers of a network', { timeoutMs: 240_000 }, (t) => {
       // Between the question and the answer.
       posts.set(one.id, async (all) => {
         await erase();
-        return all.map(() => told(1));
+        return all.map(() => reported(1));
       });
       await world.due(id);
       await until('nothing is left to do', async () => (await world.job(id)) === null);

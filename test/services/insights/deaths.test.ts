@@ -32,7 +32,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const one = await world.account('facebook');
     const ids = [...(await world.published([one])), ...(await world.published([one]))];
     const first = world.start();
-    await world.heard([...ids, one.id]);
+    await world.received([...ids, one.id]);
     await first.stop();
     const refreshId = await world.refresh([one.id]);
     for (const point of points) await mortals.died(await mortals.child(point));
@@ -52,7 +52,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     async () => {
       const one = await world.account('bluesky', 'renamed-acme');
       const first = world.start();
-      await world.heard([one.id]);
+      await world.received([one.id]);
       await first.stop();
       await world.due(one.id);
       const story = () => world.posts.story(`account-${one.id}`);
@@ -80,7 +80,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const one = await world.account('instagram');
     const [id = ''] = await world.published([one], '[[sandbox:removed]]');
     const first = world.start();
-    await world.heard([id]);
+    await world.received([id]);
     await world.due(id);
     await until('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
     await first.stop();
@@ -103,7 +103,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one], '[[sandbox:removed]]');
     const first = world.start();
-    await world.heard([id, one.id]);
+    await world.received([id, one.id]);
     // It is the post alone that is waited for.
     await world.due(id);
     await until('it seems gone', async () => (await world.job(id))?.goneAt instanceof Date);
@@ -122,7 +122,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
     const first = world.start();
-    await world.heard([id]);
+    await world.received([id]);
     await first.stop();
     await world.due(id);
     const sleeper = await mortals.child('insights:after-fetch', 'SIGSTOP');
@@ -145,7 +145,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     const accounts = [await world.account('x'), await world.account('x'), await world.account('bluesky')];
     const ids = (await Promise.all(accounts.map((one) => world.published([one])))).flat();
     const both = [world.start(), world.start()];
-    await world.heard([...ids, ...accounts.map(({ id }) => id)]);
+    await world.received([...ids, ...accounts.map(({ id }) => id)]);
     const refreshId = await world.refresh(accounts.map(({ id }) => id));
     assert.equal((await world.refreshed(refreshId)).length, 1);
     await world.tried(...ids);

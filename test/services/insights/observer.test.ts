@@ -23,7 +23,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('a published post is first observed after an hour, its account in the next night of its zone', async () => {
     const one = await world.account();
     const [id = ''] = await world.published([one]);
-    await world.heard([id, one.id]);
+    await world.received([id, one.id]);
     const state = await world.posts.target(id);
     const publishedAt = state.status === 'published' ? Date.parse(state.publishedAt) : 0;
     equal((await world.job(id))?.dueAt.getTime(), publishedAt + hour);
@@ -34,7 +34,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('each look is one event with the network’s answer, our figures and the day of the workspace', async () => {
     const [facebook, x] = [await world.account('facebook'), await world.account('x')];
     const ids = [...(await world.published([facebook])), ...(await world.published([x]))];
-    await world.heard([...ids, facebook.id, x.id]);
+    await world.received([...ids, facebook.id, x.id]);
     await world.due(...ids, facebook.id, x.id);
     await world.tried(...ids, facebook.id, x.id);
     const [first = ''] = ids;
@@ -63,7 +63,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('sixty posts of an account are requested in calls of fifty, each post once', async () => {
     const one = await world.account('bluesky');
     const ids = (await Promise.all(Array.from({ length: 60 }, () => world.published([one])))).flat();
-    await world.heard(ids);
+    await world.received(ids);
     await world.due(...ids);
     await world.tried(...ids);
     for (const id of ids) equal((await world.observed(id)).length, 1);
@@ -72,7 +72,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('a rate limit delays the account until the time that the network names, and loses no look', async () => {
     const one = await world.account('x', `metrics-rate-limit-once-${Date.now()}`);
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     const before = await counted(observer.registry, 'insights_failures_total', { failure: 'rate_limited' });
     const begun = Date.now();
     await world.due(id);
@@ -86,7 +86,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     const name = `metrics-token-death-once-${Date.now()}`;
     const one = await world.account('linkedin', name);
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     await world.due(id);
     const connected = async () => {
       const sql = 'select connected from ops.insights_accounts where account_id = $1';
@@ -104,7 +104,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('an unavailable network is asked again after a minute', async () => {
     const one = await world.account('x', `metrics-down-${Date.now()}`);
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     await world.due(id);
     await world.tried(id);
     const job = await world.job(id);
@@ -116,7 +116,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('an invalid answer is parked with its reason, and no event is appended', async () => {
     const one = await world.account('x', `metrics-nonsense-${Date.now()}`);
     const [id = ''] = await world.published([one]);
-    await world.heard([id, one.id]);
+    await world.received([id, one.id]);
     await world.due(id, one.id);
     await world.tried(id, one.id);
     equal((await world.observed(id)).length, 0);
@@ -131,7 +131,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('a missing post is recorded as removed on the second look, an hour later by the network’s clock', async () => {
     const one = await world.account('instagram');
     const [id = ''] = await world.published([one], '[[sandbox:removed 2h]]');
-    await world.heard([id]);
+    await world.received([id]);
     await world.due(id);
     await world.tried(id);
     await world.posts.sandbox.advance(3 * hour);
@@ -164,7 +164,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     await until('the zone', async () => (await zone())?.timezone === 'Pacific/Kiritimati');
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     await world.due(id);
     await world.tried(id);
     const [seen] = await world.observed(id);
@@ -174,7 +174,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
   t('a disconnected account and its posts are not polled', async () => {
     const one = await world.account('x');
     const [id = ''] = await world.published([one]);
-    await world.heard([id]);
+    await world.received([id]);
     const { store } = world.posts;
     await execute(store, account, one.id, { type: 'Disconnect', reason: 'left' }, world.posts.context());
     const sql = 'select connected from ops.insights_accounts where account_id = $1';
@@ -182,7 +182,7 @@ suite('observations of posts and accounts', { timeoutMs: 180_000 }, (t) => {
     await world.due(id);
     // Somebody else's turn comes and goes.
     const [other = ''] = await world.published([await world.account('x')]);
-    await world.heard([other]);
+    await world.received([other]);
     await world.due(other);
     await world.tried(other);
     equal((await world.observed(id)).length, 0);

@@ -25,7 +25,7 @@ suite('a refresh of figures', { timeoutMs: 120_000 }, (t) => {
       ...(await world.published([one])),
       ...(await world.published([two])),
     ];
-    await world.heard([...ids, one.id, two.id]);
+    await world.received([...ids, one.id, two.id]);
     const refreshId = await world.refresh([one.id, two.id]);
     const [said, ...more] = await world.refreshed(refreshId);
     equal(more.length, 0);
@@ -99,7 +99,7 @@ suite('a refresh of figures', { timeoutMs: 120_000 }, (t) => {
     try {
       const one = await other.account('x');
       const [id = ''] = await other.published([one]);
-      await other.heard([id, one.id]);
+      await other.received([id, one.id]);
       for (let time = 0; time < 2; time += 1) {
         const [said] = await other.refreshed(await other.refresh([one.id]));
         deepEqual(said?.data.failedAccountIds, []);

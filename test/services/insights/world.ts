@@ -96,7 +96,7 @@ export class MetricsWorld {
   }
 
   /** Whatever is to be asked for an id is heard of: its first time is known. */
-  async heard(ids: readonly string[]): Promise<void> {
+  async received(ids: readonly string[]): Promise<void> {
     await until(`${ids.length} jobs`, async () => (await Promise.all(ids.map((id) => this.job(id)))).every(Boolean));
   }
 

@@ -107,16 +107,16 @@ suite('mcp over HTTP', (t) => {
     const { host, port } = new URL(world.origin());
     const begin = (bytes: number) => {
       const socket = openSocket(Number(port), '127.0.0.1');
-      let heard = '';
+      let received = '';
       socket
         .on('error', () => undefined)
         .on('data', (text) => {
-          heard += String(text);
+          received += String(text);
         });
       socket.write(
         `POST /mcp HTTP/1.1\r\nHost: ${host}\r\nAuthorization: Bearer ${world.testKey.secret}\r\nContent-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000000\r\n\r\n"${'x'.repeat(bytes - 1)}`,
       );
-      return { socket, hears: (words: RegExp) => until(`it hears ${words}`, async () => words.test(heard)) };
+      return { socket, hears: (words: RegExp) => until(`it hears ${words}`, async () => words.test(received)) };
     };
     const first = begin(40_000);
     await until('its bytes are held', async () => budget.held === 40_000);
@@ -248,9 +248,9 @@ suite('mcp over HTTP', (t) => {
     );
     assert.ok(!/\bat \w+ \(|node_modules|select /i.test(text), text);
     assert.ok(!world.lines.some((line) => line.includes(world.testKey.secret)));
-    const told = world.lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'tool called');
+    const reported = world.lines.map((line) => JSON.parse(line)).find(({ msg }) => msg === 'tool called');
     assert.deepEqual(
-      Object.keys(told).filter((name) => ['tool', 'outcome', 'ms', 'credential'].includes(name)).length,
+      Object.keys(reported).filter((name) => ['tool', 'outcome', 'ms', 'credential'].includes(name)).length,
       4,
     );
     await client.close();

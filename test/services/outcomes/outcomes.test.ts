@@ -107,12 +107,12 @@ suite('outcomes', (t) => {
       recordOutcomes(world.store, events.slice(0, 20)),
       recordOutcomes(world.store, events),
     ]);
-    const told = await world.store.readStream(`post-${postId}`);
-    assert.equal(told.length - before, 11);
+    const reported = await world.store.readStream(`post-${postId}`);
+    assert.equal(reported.length - before, 11);
     await recordOutcomes(world.store, events);
     await recordOutcomes(world.store, events.slice(5, 9));
-    assert.equal((await world.store.readStream(`post-${postId}`)).length, told.length);
-    assert.ok(new Set(told.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
+    assert.equal((await world.store.readStream(`post-${postId}`)).length, reported.length);
+    assert.ok(new Set(reported.slice(before).map(({ metadata }) => metadata.commandId)).size <= 3);
   });
 
   t('a batch that was recorded in part appends only the rest, with its own ids', async () => {
@@ -127,12 +127,12 @@ suite('outcomes', (t) => {
     const events = await targetEvents(targetIds);
     await recordOutcomes(world.store, events.slice(0, 2));
     await recordOutcomes(world.store, events);
-    const told = await world.store.readStream(`post-${postId}`);
+    const reported = await world.store.readStream(`post-${postId}`);
     assert.deepEqual(
-      told.map(({ type }) => type),
+      reported.map(({ type }) => type),
       ['PostScheduled', 'PostTargetSettled', 'PostTargetSettled', 'PostTargetSettled', 'PostCanceled'],
     );
-    assert.equal(new Set(told.map(({ id }) => id)).size, told.length);
+    assert.equal(new Set(reported.map(({ id }) => id)).size, reported.length);
   });
 
   t('an archived client: an intent cancels open targets, published ones stay, invites are revoked', async () => {

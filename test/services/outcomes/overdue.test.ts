@@ -52,7 +52,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     await Promise.all(ids.map(projected));
     return tellOverdue({ store: world.store, pool: world.pool, logger, ...over }, new AbortController().signal);
   };
-  const toldOf = async (id: string) =>
+  const reportedOf = async (id: string) =>
     (await world.store.readStream(`target-${id}`))
       .filter(({ type }) => type === 'TargetOverdue')
       .map(({ data }) => data);
@@ -65,15 +65,15 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await tell({ onOverdue }, late.id, early.id), 1);
     const state = await world.target(late.id);
     assert.ok(state.status === 'pending');
-    assert.deepEqual(await toldOf(late.id), [{ dueAt: state.common.dueAt }]);
-    assert.deepEqual(await toldOf(early.id), []);
+    assert.deepEqual(await reportedOf(late.id), [{ dueAt: state.common.dueAt }]);
+    assert.deepEqual(await reportedOf(early.id), []);
     // Told is told, before its row shows it and after.
     assert.equal(await tell({ onOverdue }), 0);
     assert.equal(await tell({ onOverdue }, late.id), 0);
     assert.match(await registry.metrics(), /^targets_overdue_total\{thread="test"\} 1$/m);
     // The other one is told of when its time has come.
     assert.equal(await tell({ now: () => Date.now() + 60_000 }, early.id), 1);
-    assert.equal((await toldOf(early.id)).length, 1);
+    assert.equal((await reportedOf(early.id)).length, 1);
     await late.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() });
     await early.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() });
     await Promise.all([projected(late.id), projected(early.id)]);
@@ -88,7 +88,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     assert.equal(await tell({}, one.id), 0, 'its time is named');
     const later = { now: () => Date.now() + long };
     assert.equal(await tell(later, one.id), 1, 'the named time is over');
-    assert.deepEqual(await toldOf(one.id), [{ dueAt: now }]);
+    assert.deepEqual(await reportedOf(one.id), [{ dueAt: now }]);
     await one.act({ type: 'Requeue', now: new Date().toISOString() });
     assert.equal(await tell(later, one.id), 0, 'nobody asked for another attempt');
     const dueAt = new Date().toISOString();
@@ -102,7 +102,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     });
     assert.equal(await tell({}, one.id), 0);
     assert.equal(await tell(later, one.id), 1);
-    assert.equal((await toldOf(one.id)).length, 2);
+    assert.equal((await reportedOf(one.id)).length, 2);
     await one.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() });
     await projected(one.id);
   });
@@ -120,7 +120,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
     const asOf = (ms: number) => tell({ now: () => beyond + ms }, one.id);
     assert.equal(await asOf(day - 1_000), 0);
     assert.equal(await asOf(day), 1);
-    assert.deepEqual(await toldOf(one.id), [{ dueAt: at(2 * day), deferredSince: dueAt }]);
+    assert.deepEqual(await reportedOf(one.id), [{ dueAt: at(2 * day), deferredSince: dueAt }]);
     await wait(at(2 * day + hour));
     assert.equal(await asOf(day + hour), 0, 'told is told');
     const again = { commandId: 'again', dueAt: at(hour), scheduledLocal: null, jitterSeconds: 0 };
@@ -217,7 +217,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
       append: world.store.append.bind(world.store),
     });
     assert.equal(await tell({ store, onFailure: (kind) => failed.push(kind) }, bad.id, good.id), 1);
-    assert.deepEqual([failed, (await toldOf(good.id)).length], [['target'], 1]);
+    assert.deepEqual([failed, (await reportedOf(good.id)).length], [['target'], 1]);
     assert.equal(await tell({}, bad.id, good.id), 1);
     for (const one of [bad, good])
       await one.act({ type: 'Cancel', reason: 'requested', postRevision: null, now: new Date().toISOString() });
@@ -227,18 +227,18 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
   t('killed after the append: the next round tells of it no more', async () => {
     const one = await due(long);
     await mortals.died(await mortals.child('outcomes:after-overdue'));
-    assert.equal((await toldOf(one.id)).length, 1);
+    assert.equal((await reportedOf(one.id)).length, 1);
     const other = await due(long);
     await mortals.child('');
-    await until('the next process tells of the other', async () => (await toldOf(other.id)).length === 1);
-    assert.equal((await toldOf(one.id)).length, 1);
+    await until('the next process tells of the other', async () => (await reportedOf(other.id)).length === 1);
+    assert.equal((await reportedOf(one.id)).length, 1);
     await mortals.end();
   });
 
   t('the outcomes process runs the search', async () => {
     const one = await due(long);
     const running = world.outcomes(quick.leaseTtlMs / 3);
-    await until('it is told of', async () => (await toldOf(one.id)).length === 1);
+    await until('it is told of', async () => (await reportedOf(one.id)).length === 1);
     await running.stop();
   });
 });

@@ -114,8 +114,8 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
     const running = publisher();
     const id = await schedule(await connected('x'), 'hidden [[sandbox:timeout_after]]');
     instead.set(id, async () => ({ kind: 'absent' }));
-    const isTold = async () => (await events(id)).filter(({ type }) => type === 'TargetOutcomeUnknown').length;
-    await until('the second attempt has no outcome either', async () => (await isTold()) === 2);
+    const isReported = async () => (await events(id)).filter(({ type }) => type === 'TargetOutcomeUnknown').length;
+    await until('the second attempt has no outcome either', async () => (await isReported()) === 2);
     await restsLong(id);
     const before = asked.get(id) ?? 0;
     await until('the network is asked again', async () => {

@@ -20,7 +20,7 @@ const required: Readonly<Partial<Record<Platform, Readonly<Record<string, unknow
 const commented: readonly Platform[] = platforms.filter(
   (platform) => platform !== 'tiktok' && platform !== 'pinterest',
 );
-const told = (platform: Platform, firstComment: unknown): Variant => ({
+const reported = (platform: Platform, firstComment: unknown): Variant => ({
   platform,
   contentOverride: null,
   mediaIdsOverride: null,
@@ -43,7 +43,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
 
   /** A post whose first comment has this text. */
   const schedule = async (account: Account, comment: string, body: Partial<PostBody> = {}): Promise<string> => {
-    const variants = [told(account.platform, comment)];
+    const variants = [reported(account.platform, comment)];
     return (await world.schedule([account], { variants, body })).targetIds[0] ?? '';
   };
   const commentStory = async (id: string) =>
@@ -75,7 +75,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   };
   /** Published without a publisher; its comment is due now. */
   const publishedByHand = async (account: Account): Promise<string> => {
-    const variants = [told(account.platform, 'hi')];
+    const variants = [reported(account.platform, 'hi')];
     const { targetIds, postId } = await world.schedule([account], { variants, dueAt: Date.now() + 600_000 });
     const [id = ''] = targetIds;
     const now = new Date(Date.now() + 600_000).toISOString();
@@ -99,7 +99,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
     const publisher = world.publisher({ leaseTtlMs: 10_000, boundaryDeadlineMs: 5_000 });
     const accounts: Account[] = [];
     for (const platform of platforms) accounts.push(await world.connect(clientId, platform));
-    const variants = platforms.map((platform) => told(platform, `first on ${platform}`));
+    const variants = platforms.map((platform) => reported(platform, `first on ${platform}`));
     const { targetIds } = await world.schedule(accounts, { variants });
     await world.all(targetIds, 'published');
     for (const [index, id] of targetIds.entries()) {
@@ -275,8 +275,9 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   t('wait for their turn behind posts that are due', async () => {
     const second = await world.connect(clientId, 'bluesky');
     const dueAt = Date.now() + 1_500;
-    const one = (await world.schedule([x], { dueAt, variants: [told('x', 'later')] })).targetIds[0] ?? '';
-    const two = (await world.schedule([second], { dueAt, variants: [told('bluesky', 'later')] })).targetIds[0] ?? '';
+    const one = (await world.schedule([x], { dueAt, variants: [reported('x', 'later')] })).targetIds[0] ?? '';
+    const two =
+      (await world.schedule([second], { dueAt, variants: [reported('bluesky', 'later')] })).targetIds[0] ?? '';
     const publisher = world.publisher({ publishConcurrency: 1 });
     await Promise.all([ended(one, posted), ended(two, posted)]);
     const calls = await Promise.all(

@@ -123,7 +123,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       [accountId],
     );
     const [sandbox] = await add({ accountId });
-    const [unheardOf] = await add({ status: 'outcome_unknown' });
+    const [unknown] = await add({ status: 'outcome_unknown' });
     const found = await new DueSearch(pool, kind).find(soon(), scope());
     assert.deepEqual(
       found.map(({ id, network }) => [id, network]),
@@ -132,7 +132,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const asked = await new UnknownSearch(pool, kind).find(scope());
     assert.deepEqual(
       asked.map(({ id, network }) => [id, network]),
-      [[unheardOf, 'live/x']],
+      [[unknown, 'live/x']],
     );
   });
 

@@ -253,8 +253,8 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
         verifies.delete(id);
         // The network has published it: the cancel came to nothing, and says so.
         await world.all([id], 'published');
-        const told = (await world.story(`target-${id}`)).slice(-2);
-        assert.deepEqual(told, ['TargetUndoFailed', 'TargetOutcomeSettled']);
+        const ending = (await world.story(`target-${id}`)).slice(-2);
+        assert.deepEqual(ending, ['TargetUndoFailed', 'TargetOutcomeSettled']);
       }
       await outcomes.stop();
       await publisher.stop();
@@ -462,12 +462,12 @@ suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
     await reported(unpublished.id);
 
     const silenced = await own();
-    const told = await schedule(silenced, 30, 'hello', 'late [[sandbox:token_death]]');
-    await world.all([told.id], 'handed_to_platform');
-    await pass(told.dueAt - clock.now());
-    await world.all([told.id], 'published');
+    const commented = await schedule(silenced, 30, 'hello', 'late [[sandbox:token_death]]');
+    await world.all([commented.id], 'handed_to_platform');
+    await pass(commented.dueAt - clock.now());
+    await world.all([commented.id], 'published');
     await reported(silenced.id);
-    assert.equal((await story(told.id)).at(-1), 'TargetFirstCommentFailed');
+    assert.equal((await story(commented.id)).at(-1), 'TargetFirstCommentFailed');
 
     const accounts = [unanswered, unpublished, silenced];
     for (const kind of ['unknown', 'too_late'] as const) {

@@ -390,13 +390,13 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
 
     const showing = platforms.filter((platform) => platform !== 'youtube');
     const said = { [wall.id]: 'a green wall', [photo.id]: 'a brown wall' };
-    const told = async (mediaIds: string[], mediaAltTexts: PostBody['mediaAltTexts'] = null) =>
+    const reported = async (mediaIds: string[], mediaAltTexts: PostBody['mediaAltTexts'] = null) =>
       Promise.all(showing.map((platform) => schedule(platform, {}, { mediaIds, mediaAltTexts })));
     const tale = await image('#82a', 'so '.repeat(500));
     const [described, left, long] = [
-      await told([photo.id, wall.id], said),
-      await told([photo.id]),
-      await told([tale.id]),
+      await reported([photo.id, wall.id], said),
+      await reported([photo.id]),
+      await reported([tale.id]),
     ];
     const cuts: Readonly<Partial<Record<Platform, number>>> = {
       x: 1_000,

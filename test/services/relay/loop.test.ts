@@ -199,16 +199,16 @@ suite('relay', (t) => {
     const relay = relayOver({ store: failing, writer, checkpoint });
     const [registry, readiness] = [createRegistry('test'), new Readiness()];
     watchRelay({ registry, readiness }, relay);
-    const told = async () => {
+    const reported = async () => {
       const [check] = await readiness.ask();
       const states = (await registry.metrics()).matchAll(/^relay_state\{state="(\w+)",.*\} 1$/gm);
       return [check?.ok, check?.detail, [...states].map(([, state]) => state).join()];
     };
     await until('the relay says what fails', () => relay.status().trouble !== null);
-    assert.match(String((await told())[1]), /but blocked: no store answers/);
+    assert.match(String((await reported())[1]), /but blocked: no store answers/);
     isStoreAway = false;
     await until('the relay blames the broker', () => relay.status().trouble === 'no broker answers');
-    assert.deepEqual(await told(), [
+    assert.deepEqual(await reported(), [
       false,
       `active at the start, 0 waiting, but blocked: no broker answers`,
       'waiting',
@@ -216,7 +216,7 @@ suite('relay', (t) => {
     isLogAway = false;
     await isSent(store, checkpoint);
     await until('nothing fails', () => relay.status().trouble === null);
-    assert.deepEqual(await told(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
+    assert.deepEqual(await reported(), [true, `active at ${checkpoint.position}, 0 waiting`, 'active']);
     await relay.stop();
     keepsTheLaw(store.log.all, writer.log.records);
   });

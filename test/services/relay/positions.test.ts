@@ -124,8 +124,8 @@ suite('relay, positions of EventStoreDB', (t) => {
         await until('the relay stops', () => relay.status().role === 'stopped');
         const { reason } = relay.status();
         assert.match(reason ?? '', says);
-        for (const told of [String(last.position), last.eventId, 'restore the database from a backup']) {
-          assert.ok(reason?.includes(told), `${reason} says ${told}`);
+        for (const reported of [String(last.position), last.eventId, 'restore the database from a backup']) {
+          assert.ok(reason?.includes(reported), `${reason} says ${reported}`);
         }
         await relay.stop();
         await one.close();

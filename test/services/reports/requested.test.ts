@@ -73,10 +73,10 @@ suite('a report that a caller runs', (t) => {
       shown.map((one) => [one.runId, one.status, one.by]),
       [[run.runId, 'completed', 'request']],
     );
-    const told = async () => (await world.tester.get(`/webhooks/${hook.id}/deliveries`)).rows;
-    await until('the webhook has a delivery', async () => (await told()).length > 0);
+    const reported = async () => (await world.tester.get(`/webhooks/${hook.id}/deliveries`)).rows;
+    await until('the webhook has a delivery', async () => (await reported()).length > 0);
     assert.deepEqual(
-      (await told()).map(({ eventType }) => eventType),
+      (await reported()).map(({ eventType }) => eventType),
       ['report.run.completed'],
     );
   });

@@ -132,7 +132,7 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
     child.kill('SIGKILL');
     rmSync(data, { recursive: true, force: true });
   });
-  const told = await Promise.race([
+  const reported = await Promise.race([
     once(child, 'message').then(([message]) => message as { readonly service: string; readonly directory: string }),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended with ${code}`))),
   ]);
@@ -141,7 +141,7 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
   child.channel?.unref();
   const call: Pds['call'] = async (nsid, { params, input, auth } = {}) => {
     const query = params === undefined ? '' : `?${new URLSearchParams(params)}`;
-    const answer = await fetch(`${told.service}/xrpc/${nsid}${query}`, {
+    const answer = await fetch(`${reported.service}/xrpc/${nsid}${query}`, {
       method: input === undefined ? 'GET' : 'POST',
       headers: {
         ...(input === undefined ? {} : { 'content-type': 'application/json' }),
@@ -174,5 +174,5 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
     await published;
     child.channel?.unref();
   };
-  return { ...told, jwtSecret, call, identity, appPassword, publish, adminAuth };
+  return { ...reported, jwtSecret, call, identity, appPassword, publish, adminAuth };
 };

@@ -251,7 +251,7 @@ suite('bluesky', { timeoutMs: 120_000 }, (t) => {
     assert.match(await words('nobody.test', 'x'), /knows no account/);
     assert.match(await words(`@${identity.handle}`, 'wrong'), /does not take this password/);
     assert.equal(await words(identity.did, await pds.appPassword(identity)), 'connected');
-    const told = JSON.stringify(it.http.calls.filter(({ isSecret }) => isSecret !== true));
-    assert.ok(!told.includes('wrong'));
+    const reported = JSON.stringify(it.http.calls.filter(({ isSecret }) => isSecret !== true));
+    assert.ok(!reported.includes('wrong'));
   });
 });

@@ -486,7 +486,7 @@ suite('x', (t) => {
     const account = await world.account();
     const { secret } = await kept(account.id);
     const { outcome, steps } = await world.publish(world.request(account, { media: [video()] }));
-    const told = JSON.stringify([outcome, steps.checkpoints, steps instanceof RecordedSteps]);
-    for (const token of [secret.accessToken, secret.refreshToken]) assert.ok(!told.includes(String(token)));
+    const reported = JSON.stringify([outcome, steps.checkpoints, steps instanceof RecordedSteps]);
+    for (const token of [secret.accessToken, secret.refreshToken]) assert.ok(!reported.includes(String(token)));
   });
 });

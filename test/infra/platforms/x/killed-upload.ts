@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { Checkpoint } from '#contracts/ports/platform.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';
-import type { Tells, Told } from './upload-child.ts';
+import type { Reported, Tells } from './upload-child.ts';
 
 const bytes = 100 * 1024 * 1024;
 /** Checkpoints after which each worker is killed. */
@@ -48,8 +48,8 @@ export const killedUpload = async (): Promise<KilledUpload> => {
     const work = async (attempt: number, killAfter: number): Promise<Ended | null> => {
       const accessToken = String(secret?.accessToken);
       const asked = { ...request, attempt, checkpoints };
-      const told: Told = { origin: world.network.origin, file, bytes, mediaId, accessToken, request: asked };
-      const child = fork(path.join(import.meta.dirname, 'upload-child.ts'), [JSON.stringify(told)]);
+      const reported: Reported = { origin: world.network.origin, file, bytes, mediaId, accessToken, request: asked };
+      const child = fork(path.join(import.meta.dirname, 'upload-child.ts'), [JSON.stringify(reported)]);
       let left = killAfter;
       let ended: Ended | null = null;
       child.on('message', (message) => {

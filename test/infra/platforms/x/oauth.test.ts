@@ -233,11 +233,11 @@ suite('oauth of x', (t) => {
     const { former } = await connected();
     await refreshTokens(options, former, subject, signal());
     await revokeTokens(options, former, subject, signal());
-    const told = world.http.calls
+    const reported = world.http.calls
       .filter(({ isSecret }) => isSecret !== true)
       .map(({ url, body }) => `${url} ${body.map(String).join('')}`)
       .join('\n');
-    assert.ok(!told.includes('token'));
+    assert.ok(!reported.includes('token'));
     assert.equal(world.http.calls.filter(({ isSecret }) => isSecret === true).length, 4);
   });
 });

@@ -11,7 +11,7 @@ import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { mediaOf } from '#test/support/networks/x/world.ts';
 
-export interface Told {
+export interface Reported {
   readonly origin: string;
   readonly file: string;
   readonly bytes: number;
@@ -24,7 +24,7 @@ export type Tells =
   | { readonly kind: 'checkpoint'; readonly step: string; readonly data: Json }
   | { readonly kind: 'ended'; readonly outcome: Json; readonly grownBytes: number };
 
-const { origin, file, bytes, mediaId, accessToken, request } = JSON.parse(process.argv[2] ?? '{}') as Told;
+const { origin, file, bytes, mediaId, accessToken, request } = JSON.parse(process.argv[2] ?? '{}') as Reported;
 const tell = (what: Tells): void => {
   process.send?.(what);
 };

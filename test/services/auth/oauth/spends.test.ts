@@ -87,8 +87,8 @@ suite('authorization server: what is spent twice', { timeoutMs: 180_000 }, (t) =
       assert.deepEqual([sixth.status, sixth.json.error], [400, 'invalid_grant']);
       await dead(claimsOf(first.access_token).gid);
     }
-    const told = world.lines.filter((line) => line.includes('used again at once'));
-    assert.equal(told.length, 10 * 4);
+    const reported = world.lines.filter((line) => line.includes('used again at once'));
+    assert.equal(reported.length, 10 * 4);
   });
 
   t('a second use is a repeat of the same client, for the same, by a grant with power, in ten seconds', async () => {
@@ -155,8 +155,8 @@ suite('authorization server: what is spent twice', { timeoutMs: 180_000 }, (t) =
     }
     const { gid } = claimsOf(first.access_token);
     await dead(gid);
-    const told = world.lines.filter((line) => line.includes('spent twice') && line.includes(String(gid)));
-    assert.equal(told.length, 1);
+    const reported = world.lines.filter((line) => line.includes('spent twice') && line.includes(String(gid)));
+    assert.equal(reported.length, 1);
   });
 
   t('a token of another client does not hurt the family', async () => {

@@ -65,7 +65,7 @@ const streamComplaints = (rules: VideoRules, probe: MediaProbe): Complaints => {
   return found;
 };
 
-const heardComplaints = (rules: VideoRules, { audio }: MediaProbe): Complaints =>
+const audioComplaints = (rules: VideoRules, { audio }: MediaProbe): Complaints =>
   audio === null ? [] : soundComplaints(rules.audio, audio);
 
 /** Sound that an MP4 can hold. */
@@ -105,7 +105,7 @@ export const sourceComplaints = ({ platform, use }: MediaNeed, probe: MediaProbe
   }
   if (probe.kind === 'video') {
     if (rules.video === null || probe.video === null) return ['not taken'];
-    const streams = [...streamComplaints(rules.video, probe), ...heardComplaints(rules.video, probe)];
+    const streams = [...streamComplaints(rules.video, probe), ...audioComplaints(rules.video, probe)];
     return [...streams, ...wrapComplaints(rules.video, probe.video, probe.bytes)];
   }
   const { gif } = rules;
@@ -149,10 +149,10 @@ const videoComplaints = (rules: VideoRules, probe: MediaProbe, spec: VideoSpec):
   const range = rules.hdr === true && video.hdr ? 'hdr' : undefined;
   if (spec.mode === 'remux') {
     const found = streamComplaints(rules, probe);
-    const heard = heardComplaints(rules, probe);
+    const received = audioComplaints(rules, probe);
     if (!rules.containers.includes('mp4')) found.push('mp4');
-    if (wrapComplaints(rules, video, probe.bytes).length + heard.length === 0) found.push('remuxed though it fits');
-    const anew = heard.length > 0 || (probe.audio !== null && !held.includes(probe.audio.codec));
+    if (wrapComplaints(rules, video, probe.bytes).length + received.length === 0) found.push('remuxed though it fits');
+    const anew = received.length > 0 || (probe.audio !== null && !held.includes(probe.audio.codec));
     if ((spec.sound === 'encode') !== anew) found.push('sound made anew, or not');
     if (anew && spec.audio !== null) found.push(...madeSound(rules, spec.audio));
     if (spec.range !== range) found.push('range');

@@ -184,8 +184,8 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
         const [lane, empty] = [...other.consumer.status().values()];
         assert.deepEqual([lane?.state, empty?.state], ['stopped', 'stopped']);
         assert.match(lane?.reason ?? '', says);
-        for (const told of [String(list[1]?.position), list[1]?.id ?? '', one.group])
-          assert.ok(lane?.reason?.includes(told));
+        for (const reported of [String(list[1]?.position), list[1]?.id ?? '', one.group])
+          assert.ok(lane?.reason?.includes(reported));
         other.stop.abort();
       }
       // With the right store the group continues. A batch that lacks the event at its end moves the position without it, so
@@ -763,9 +763,9 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
   t('while one stream is parked, batches without it are still applied in one statement', async () => {
     const [sick, well] = [await records(client(2)), await records(client(1))];
     const group = `g-${randomUUID()}`;
-    const told: string[] = [];
+    const reported: string[] = [];
     const bad = new Set([idAt(sick, 0)]);
-    const short = atOnce(told);
+    const short = atOnce(reported);
     const one = start({
       group,
       apply: choking(group, bad).apply,
@@ -777,9 +777,9 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     await one.assigned();
     await one.give(sick.slice(0, 1));
     await one.give(well);
-    assert.deepEqual(told, ['committed 2']);
+    assert.deepEqual(reported, ['committed 2']);
     await one.give(sick.slice(1));
-    assert.deepEqual(told, ['committed 2'], 'events behind the parked one are not');
+    assert.deepEqual(reported, ['committed 2'], 'events behind the parked one are not');
     assert.equal((await parked(group)).length, 3);
   });
 
@@ -1239,7 +1239,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
 
   t('each try calls exactly one of committed and rolledBack', async () => {
     const group = `g-${randomUUID()}`;
-    const told: string[] = [];
+    const reported: string[] = [];
     let lost = true;
     const one = start({
       group,
@@ -1252,20 +1252,20 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
           await world.pool.query('select pg_terminate_backend($1)', [rows[0].pid]);
         }
         return {
-          committed: () => void told.push(`committed ${count}`),
-          rolledBack: () => void told.push(`rolled back ${count}`),
+          committed: () => void reported.push(`committed ${count}`),
+          rolledBack: () => void reported.push(`rolled back ${count}`),
         };
       },
     });
     await one.assigned();
     await one.give(await records(client(1)));
-    assert.deepEqual(told, ['rolled back 2', 'committed 2']);
+    assert.deepEqual(reported, ['rolled back 2', 'committed 2']);
     assert.deepEqual(await seen(group), [0, 1]);
   });
 
   /** Moves the position with one statement and notes how many events it committed. */
   const atOnce =
-    (told: string[]): NonNullable<ConsumeOptions['applyInOneStatement']> =>
+    (reported: string[]): NonNullable<ConsumeOptions['applyInOneStatement']> =>
     async (events, { group, lane, epoch, nextOffset, position }) => {
       if (events.some(({ revision }) => revision === 9)) return null;
       if (events.every(({ revision }) => revision > 1)) return 'nothing';
@@ -1274,16 +1274,16 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
         [group, lane, epoch, nextOffset, position],
       );
       if (rows[0].moved !== true) throw new NotMoved();
-      return { committed: () => void told.push(`committed ${events.length}`), rolledBack: () => undefined };
+      return { committed: () => void reported.push(`committed ${events.length}`), rolledBack: () => undefined };
     };
 
   t('one statement stores effect and position; where it cannot, a transaction does', async () => {
     const list = await records(client(9));
-    const told: string[] = [];
-    const one = start({ applyInOneStatement: atOnce(told) });
+    const reported: string[] = [];
+    const one = start({ applyInOneStatement: atOnce(reported) });
     await one.assigned();
     await one.give(list.slice(0, 2));
-    assert.deepEqual(told, ['committed 2']);
+    assert.deepEqual(reported, ['committed 2']);
     assert.deepEqual(await stored(one.group), { next: 2, position: String(list[1]?.position) });
     assert.deepEqual(await seen(one.group), [], 'no transaction was used');
     await one.give(list.slice(2, 9));
@@ -1296,16 +1296,16 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
 
   t('in one statement: a repeated batch is not applied twice, and a former owner is fenced', async () => {
     const list = await records(client(1));
-    const told: string[] = [];
-    const old = start({ applyInOneStatement: atOnce(told) });
+    const reported: string[] = [];
+    const old = start({ applyInOneStatement: atOnce(reported) });
     await old.assigned();
     await old.give(list);
     await old.give(list, { nextOffset: 2n });
-    assert.deepEqual(told, ['committed 2']);
-    const now = start({ group: old.group, applyInOneStatement: atOnce(told) });
+    assert.deepEqual(reported, ['committed 2']);
+    const now = start({ group: old.group, applyInOneStatement: atOnce(reported) });
     await now.assigned();
     await assert.rejects(old.give(list, { nextOffset: 4n }), Fenced);
-    assert.deepEqual(told, ['committed 2']);
+    assert.deepEqual(reported, ['committed 2']);
   });
 
   /** A group that has parked a poison stream, which its store holds; `cure` makes the stream applicable. */
@@ -1779,7 +1779,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       },
     ]);
     const group = `g-${randomUUID()}`;
-    const told: unknown[] = [];
+    const reported: unknown[] = [];
     let isBroken = true;
     const one = start({
       group,
@@ -1787,7 +1787,7 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
       requestLookMs: 20,
       apply: async (tx, events) => {
         if (isBroken) throw new TypeError('choked');
-        told.push(...events.map(({ data }) => data.recipientEmail));
+        reported.push(...events.map(({ data }) => data.recipientEmail));
         return effectsOf(group)(tx, events);
       },
     });
@@ -1799,6 +1799,6 @@ suite('consume', { timeoutMs: 120_000 }, (t) => {
     isBroken = false;
     await inTransaction(world.pool, async (tx) => ({ commit: true, result: await requestRetry(tx, group, null) }));
     await until('it is applied', async () => (await parked(group)).length === 0);
-    assert.deepEqual(told, [null]);
+    assert.deepEqual(reported, [null]);
   });
 });

@@ -39,9 +39,9 @@ suite('lane health of a process', (t) => {
     const [streams = 0, oldest = 0] = await figures();
     assert.equal(streams, 1);
     assert.ok(oldest >= 90 && oldest < 200, `${oldest} s`);
-    const [told] = await readiness.ask();
-    assert.ok(told?.ok);
-    assert.match(told.detail ?? '', /^streams parked: readers 1, the oldest for 2 min/);
+    const [reported] = await readiness.ask();
+    assert.ok(reported?.ok);
+    assert.match(reported.detail ?? '', /^streams parked: readers 1, the oldest for 2 min/);
     await pool.query('delete from ops.parked_events');
     assert.deepEqual(await figures(), [0, 0]);
   });

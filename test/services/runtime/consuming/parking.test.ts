@@ -57,19 +57,19 @@ suite('parking', { timeoutMs: 60_000 }, (t) => {
     tx: PoolClient,
     work: (db: PoolClient & Pool) => Promise<unknown>,
   ): Promise<readonly { readonly text: string; readonly pages: number }[]> => {
-    const told: { readonly text: string; readonly pages: number }[] = [];
+    const reported: { readonly text: string; readonly pages: number }[] = [];
     const query = async (text: string, values: unknown[]) => {
       await tx.query('savepoint before_it');
       const { rows } = await tx.query(`explain (analyze, buffers, format json) ${text}`, values);
       await tx.query('rollback to before_it');
       const plan = rows[0]['QUERY PLAN'][0].Plan;
-      told.push({ text, pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] });
+      reported.push({ text, pages: plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] });
       return tx.query(text, values);
     };
     const asQuery = (given: string | { readonly text: string; readonly values?: unknown[] }, values: unknown[] = []) =>
       typeof given === 'string' ? query(given, values) : query(given.text, given.values ?? []);
     await work({ query: asQuery } as unknown as PoolClient & Pool);
-    return told;
+    return reported;
   };
 
   t(

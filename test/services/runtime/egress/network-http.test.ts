@@ -175,9 +175,9 @@ suite('calls of networks', (t) => {
     assert.deepEqual([shown?.status, shown?.outcome, shown?.targetId], [200, 'answered', 'a target']);
     assert.match(shown?.answer ?? '', /"did":"did:plc:a".*"n":1/);
     await http.send(call({ ...over, isSecret: true }), patient());
-    const told = JSON.stringify([shown, ...seen]);
+    const reported = JSON.stringify([shown, ...seen]);
     assert.deepEqual([seen.at(-1)?.answer, seen.at(-1)?.bodySha256], [null, null]);
-    for (const secret of secrets) assert.ok(!told.includes(secret), secret);
+    for (const secret of secrets) assert.ok(!reported.includes(secret), secret);
   });
 
   t('an answer that repeats what lets somebody in is told without it', async () => {

@@ -124,9 +124,9 @@ suite('log without room', (t) => {
       for (let n = 0; n < 100; n += 1) logger.info('line');
       logger.flush();
       equal(dropped(), 100);
-      const told = await registry.getMetricsAsJSON();
+      const reported = await registry.getMetricsAsJSON();
       deepEqual(
-        told.find(({ name }) => name === 'log_lines_dropped_total')?.values.map(({ value }) => value),
+        reported.find(({ name }) => name === 'log_lines_dropped_total')?.values.map(({ value }) => value),
         [100],
       );
       registry.clear();

@@ -19,12 +19,12 @@ const reasonOf = (...args: Parameters<typeof postFiguresOf>) => {
   return mapped.reason;
 };
 /** The figures without those that are null. */
-const told = (figures: object) => Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== null));
+const reported = (figures: object) => Object.fromEntries(Object.entries(figures).filter(([, value]) => value !== null));
 
 suite('figures of posts', (t) => {
   for (const { name, platform, use, raw, figures } of postAnswers) {
     t(`are read from an answer of ${name}`, () => {
-      deepEqual(told(figuresOf(platform, use, raw)), figures);
+      deepEqual(reported(figuresOf(platform, use, raw)), figures);
     });
   }
 
@@ -96,7 +96,7 @@ suite('figures of accounts', (t) => {
     t(`are read from an answer of ${platform}`, () => {
       const mapped = accountFiguresOf(platform, raw);
       ok(mapped.kind === 'figures', mapped.kind === 'nonsense' ? mapped.reason : '');
-      deepEqual(told(mapped.figures), figures);
+      deepEqual(reported(mapped.figures), figures);
       deepEqual(mapped.demographics, demographics);
     });
   }

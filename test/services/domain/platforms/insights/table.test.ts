@@ -124,12 +124,12 @@ const accountBeyond: Readonly<Partial<Record<keyof typeof accountSpec, Readonly<
 
 const held = (
   field: string,
-  told: readonly Platform[],
+  reported: readonly Platform[],
   wanted: readonly Platform[] | typeof most,
   more: Readonly<Partial<Record<Platform, string>>>,
 ) => {
-  if (wanted === most) return ok(told.length > platforms.length / 2, `${field}: ${told}`);
-  deepEqual([...told].sort(), [...new Set([...wanted, ...Object.keys(more)])].sort(), field);
+  if (wanted === most) return ok(reported.length > platforms.length / 2, `${field}: ${reported}`);
+  deepEqual([...reported].sort(), [...new Set([...wanted, ...Object.keys(more)])].sort(), field);
   for (const platform of wanted) ok(!(platform in more), `${field}: the spec names ${platform} itself`);
 };
 
@@ -156,8 +156,8 @@ suite('metrics tables and the spec', (t) => {
   t('each figure of an account too', () => {
     deepEqual(Object.keys(accountSpec), [...Object.keys(AccountFigures.properties), 'demographics']);
     for (const [field, wanted] of Object.entries(accountSpec) as [keyof typeof accountSpec, typeof most][]) {
-      const told = platforms.filter((platform) => accountFieldsOf(platform)[field] !== null);
-      held(field, told, wanted, accountBeyond[field] ?? {});
+      const reported = platforms.filter((platform) => accountFieldsOf(platform)[field] !== null);
+      held(field, reported, wanted, accountBeyond[field] ?? {});
     }
   });
 
