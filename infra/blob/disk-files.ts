@@ -58,7 +58,7 @@ export class DiskFiles {
   /**
    * Commits of this process, by key: a commit waits for the one before it, so that every replaced version is deleted.
    */
-  readonly #turns = new Map<string, Promise<unknown>>();
+  readonly #lastWrites = new Map<string, Promise<unknown>>();
 
   constructor(root: string) {
     this.#root = path.resolve(root);
@@ -124,7 +124,7 @@ export class DiskFiles {
    * key as it was: the writer got no answer, and writes again.
    */
   async commit(key: string, file: string, record: BlobRecord): Promise<void> {
-    await this.#inTurn(key, async () => {
+    await this.#inOrder(key, async () => {
       await this.#folder(key);
       await rename(file, this.dataPath(key, record));
       await this.#point(key, record);
@@ -133,7 +133,7 @@ export class DiskFiles {
 
   /** The same bytes under another key. Where the disk allows it both are one file: no process writes to it again. */
   async share(from: string, to: string, record: BlobRecord): Promise<void> {
-    await this.#inTurn(to, async () => {
+    await this.#inOrder(to, async () => {
       await this.#folder(to);
       await this.#linkOrCopy(this.dataPath(from, record), this.dataPath(to, record));
       await this.#point(to, record);
@@ -141,7 +141,7 @@ export class DiskFiles {
   }
 
   async remove(key: string): Promise<void> {
-    await this.#inTurn(key, async () => {
+    await this.#inOrder(key, async () => {
       try {
         await this.#insist(key);
         await rm(this.#path(key), { force: true });
@@ -223,14 +223,14 @@ export class DiskFiles {
     await rename(file, to);
   }
 
-  async #inTurn<T>(key: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(key) ?? Promise.resolve();
+  async #inOrder<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#lastWrites.get(key) ?? Promise.resolve();
     const mine = before.then(work, work);
-    this.#turns.set(key, mine);
+    this.#lastWrites.set(key, mine);
     try {
       return await mine;
     } finally {
-      if (this.#turns.get(key) === mine) this.#turns.delete(key);
+      if (this.#lastWrites.get(key) === mine) this.#lastWrites.delete(key);
     }
   }
 }

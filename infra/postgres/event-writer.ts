@@ -122,13 +122,13 @@ export class EventWriter {
    */
   async #run(): Promise<void> {
     const watch = setInterval(() => this.#giveUpLate(), Math.min(500, this.#options.deadlineMs / 10));
-    await nextTurn();
+    await nextLoop();
     while (this.#queue.length > 0) {
       const group = this.#takeGroup();
       await this.#write(group);
       this.#underWay = undefined;
       // Callers that were just answered append again within this turn and belong to the next group.
-      await nextTurn();
+      await nextLoop();
     }
     clearInterval(watch);
     this.#running = undefined;
@@ -322,7 +322,7 @@ export class EventWriter {
   }
 }
 
-const nextTurn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const nextLoop = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const lastOf = ({ first, events }: Waiting): bigint => BigInt(first + events.length - 1);
 

@@ -29,9 +29,9 @@ export const checkServer = async (url: string): Promise<void> => {
     // This order detects a pooler with one session, one whose two sessions alternate, and one that picks the newest
     // first.
     const pids: [Set<number>, Set<number>] = [new Set(), new Set()];
-    for (const turn of [0, 1, 1, 0, 1, 0, 0, 1] as const) {
-      const answer = await clients[turn].query<{ pid: number }>(whoAnswers);
-      pids[turn].add(answer.rows[0]?.pid ?? 0);
+    for (const which of [0, 1, 1, 0, 1, 0, 0, 1] as const) {
+      const answer = await clients[which].query<{ pid: number }>(whoAnswers);
+      pids[which].add(answer.rows[0]?.pid ?? 0);
     }
     if (pids[0].size === 1 && pids[1].size === 1 && pids[0].isDisjointFrom(pids[1])) return;
     throw new SetupError(

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { batchesOf } from '#contracts/base/batches.ts';
 import type { Slot } from '#domain/cadence.ts';
-import type { TakenSlot } from '#domain/cadence-turn.ts';
+import type { TakenSlot } from '#domain/cadence-decision.ts';
 import { capabilities, showsSomethingSql } from '#domain/platforms/index.ts';
 import { cadenceReached } from '#domain/publish-failures.ts';
 import { platforms } from '#schemas/common.ts';

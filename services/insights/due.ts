@@ -85,8 +85,10 @@ export class DueSearch {
     const behind = asked.filter((platform) => rows.filter((one) => one.platform === platform).length >= max);
     await this.#step(behind, max);
     const walked = behind.flatMap((platform) => this.#walks.get(platform)?.found ?? []);
-    const inTurn = Array.from({ length: Math.max(walked.length, rows.length) }, (_, at) => [walked[at], rows[at]]);
-    const all = new Map(inTurn.flat().flatMap((one) => (one === undefined ? [] : [[one.accountId, one] as const])));
+    const alternating = Array.from({ length: Math.max(walked.length, rows.length) }, (_, at) => [walked[at], rows[at]]);
+    const all = new Map(
+      alternating.flat().flatMap((one) => (one === undefined ? [] : [[one.accountId, one] as const])),
+    );
     return [...all.values()];
   }
 

@@ -1,6 +1,6 @@
 import type { AccountState } from '#domain/account.ts';
 import { cadenceOf, callsOfContent, isLimited, reachOf } from '#domain/cadence.ts';
-import { graceMs, type TakenSlot, type Turn, turnOf } from '#domain/cadence-turn.ts';
+import { type CadenceDecision, decideCadence, graceMs, type TakenSlot } from '#domain/cadence-decision.ts';
 import type { ClientState } from '#domain/client.ts';
 import { media } from '#domain/media.ts';
 import { attemptAt, type TargetIn } from '#domain/post-target/target.ts';
@@ -37,7 +37,7 @@ const underWayMs = 86_400_000;
  * If we die between the slot and the claim or deferral that it is for, the next worker of the target takes the slot
  * again, since a target’s own slot never stands in its way.
  */
-const cadenceTurn = async (context: WorkContext, target: TargetIn<'pending'>): Promise<Turn> => {
+const takeSlot = async (context: WorkContext, target: TargetIn<'pending'>): Promise<CadenceDecision> => {
   const { tools, leased, conditions } = context;
   const { accountId, platform, targetId, scheduleMode, publishedSegments, deferredSince } = target.common;
   const { state } = conditions.latest.account;
@@ -56,17 +56,17 @@ const cadenceTurn = async (context: WorkContext, target: TargetIn<'pending'>): P
     ...{ workspaceId, accountId, waitingFrom: now - graceMs },
     out: { from: now - reach - underWayMs, to: now + reach },
   };
-  const turn = await tools.cadence.slots.take(asked, tools.now, ({ entries, rows }): Taking<Turn> => {
+  const decision = await tools.cadence.slots.take(asked, tools.now, ({ entries, rows }): Taking<CadenceDecision> => {
     const at = tools.now();
     const unshown = new Set(entries.map((one) => one.targetId));
     const taken: readonly TakenSlot[] = [...entries, ...rows.filter((one) => !unshown.has(one.targetId))];
-    const result: Turn = isBegun ? { kind: 'go' } : turnOf(cadence, taken, { ...wanted, now: at });
+    const result: CadenceDecision = isBegun ? { kind: 'go' } : decideCadence(cadence, taken, { ...wanted, now: at });
     const of = { targetId, calls, revision: leased.revision };
     if (result.kind === 'go') return { result, entry: { ...of, at, state: 'under_way' } };
     if (result.kind === 'wait' && result.holds) return { result, entry: { ...of, at: result.until, state: 'waiting' } };
     return { result, entry: null };
   });
-  return turn ?? (isBegun ? { kind: 'go' } : { kind: 'rest', ms: busyMs });
+  return decision ?? (isBegun ? { kind: 'go' } : { kind: 'rest', ms: busyMs });
 };
 
 type ClaimResult =
@@ -99,21 +99,21 @@ export const claim = async (context: WorkContext, target: TargetIn<'pending'>): 
   }
   if (readiness.kind === 'waiting') return { kind: 'waiting_for_files', ms: restOf(context, target, readiness) };
   if (readiness.kind !== 'ready') return { kind: 'refused' };
-  let turn = await cadenceTurn(context, target);
-  if (turn.kind === 'never') {
+  let decision = await takeSlot(context, target);
+  if (decision.kind === 'never') {
     // Somebody may have had the limit raised and retried just now: nothing fails on a reading from before.
     await context.conditions.now(target);
-    turn = await cadenceTurn(context, target);
+    decision = await takeSlot(context, target);
   }
-  if (turn.kind === 'rest') return { kind: 'waiting_for_slot', ms: turn.ms };
-  if (turn.kind === 'never') {
+  if (decision.kind === 'rest') return { kind: 'waiting_for_slot', ms: decision.ms };
+  if (decision.kind === 'never') {
     await leased.record({ type: 'RefuseAtClaim', failure: cadenceNeverFits });
     return { kind: 'refused' };
   }
   context.tools.waitingFiles.delete(target.common.targetId);
   faultPoint('publisher:before-claim');
-  if (turn.kind === 'wait') {
-    const retryAt = new Date(turn.until).toISOString();
+  if (decision.kind === 'wait') {
+    const retryAt = new Date(decision.until).toISOString();
     await leased.record({ type: 'DeferAtClaim', retryAt, failure: cadenceReached });
     return { kind: 'refused' };
   }

@@ -57,23 +57,23 @@ interface Host<Item> extends Count {
   /** Requests waiting or reserved at endpoints that are not proven. */
   owed: number;
   queues: number;
-  /** Endpoints with waiting requests, in the order of their turns. */
-  readonly turns: Map<string, EndpointQueue<Item>>;
+  /** Endpoints with waiting requests, in the order in which they are served. */
+  readonly rotation: Map<string, EndpointQueue<Item>>;
 }
 
 interface Tenant<Item> extends Count {
   readonly queues: Map<string, EndpointQueue<Item>>;
   readonly hosts: Map<string, Host<Item>>;
-  /** Hosts with waiting requests, in the order of their turns. */
-  readonly turns: Map<string, Host<Item>>;
+  /** Hosts with waiting requests, in the order in which they are served. */
+  readonly rotation: Map<string, Host<Item>>;
 }
 
 export class ConcurrencyLimiter<Item extends Waiting> {
   readonly #limits: Limits;
   readonly #hostOf: (endpointId: string) => string;
   readonly #tenants = new Map<string, Tenant<Item>>();
-  /** Tenants with waiting requests, in the order of their turns. */
-  readonly #turns = new Map<string, Tenant<Item>>();
+  /** Tenants with waiting requests, in the order in which they are served. */
+  readonly #rotation = new Map<string, Tenant<Item>>();
   readonly #all = zeroCount();
   #bytes = 0;
 
@@ -146,9 +146,9 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     (item.queueLane === 0 ? queue.first : queue.second).push(item);
     this.#waits(item, 1);
     this.#bytes += item.body.length;
-    queue.host.turns.set(item.endpointId, queue);
-    tenant.turns.set(queue.host.name, queue.host);
-    this.#turns.set(item.workspaceId, tenant);
+    queue.host.rotation.set(item.endpointId, queue);
+    tenant.rotation.set(queue.host.name, queue.host);
+    this.#rotation.set(item.workspaceId, tenant);
   }
 
   /**
@@ -156,12 +156,12 @@ export class ConcurrencyLimiter<Item extends Waiting> {
    */
   start(begin: (item: Item) => boolean): void {
     // A tenant that had its turn goes behind the others, and this loop comes to it again.
-    for (const [workspaceId, tenant] of this.#turns) {
+    for (const [workspaceId, tenant] of this.#rotation) {
       if (this.#all.underWay >= this.#limits.total) return;
       const item = this.#next(tenant);
       if (item === null) continue;
-      this.#turns.delete(workspaceId);
-      if (tenant.waiting > 0) this.#turns.set(workspaceId, tenant);
+      this.#rotation.delete(workspaceId);
+      if (tenant.waiting > 0) this.#rotation.set(workspaceId, tenant);
       this.#moved(item, 1);
       if (!begin(item)) this.ended(item, null, null);
     }
@@ -190,19 +190,19 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   /** Removes and returns the waiting requests that must not stay or have no credit. */
   withdraw(stays: (item: Item) => boolean): readonly Item[] {
     const out: Item[] = [];
-    for (const [workspaceId, tenant] of this.#turns) {
-      for (const [name, host] of tenant.turns) {
+    for (const [workspaceId, tenant] of this.#rotation) {
+      for (const [name, host] of tenant.rotation) {
         let credit = host.credit.now;
-        for (const [endpointId, queue] of host.turns) {
+        for (const [endpointId, queue] of host.rotation) {
           for (const line of [queue.first, queue.second]) {
             const kept = line.filter((item) => (stays(item) && (queue.proven || credit-- > 0)) || !out.push(item));
             line.splice(0, line.length, ...kept);
           }
-          if (queue.first.length + queue.second.length === 0) host.turns.delete(endpointId);
+          if (queue.first.length + queue.second.length === 0) host.rotation.delete(endpointId);
         }
-        if (host.turns.size === 0) tenant.turns.delete(name);
+        if (host.rotation.size === 0) tenant.rotation.delete(name);
       }
-      if (tenant.turns.size === 0) this.#turns.delete(workspaceId);
+      if (tenant.rotation.size === 0) this.#rotation.delete(workspaceId);
     }
     for (const item of out) {
       this.#waits(item, -1);
@@ -216,12 +216,12 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     const { host: perHost, tenant: perTenant, total } = this.#limits;
     if (tenant.underWay >= perTenant) return null;
     const mayBeLater = tenant.later < half(perTenant) && this.#all.later < half(total);
-    for (const [name, host] of tenant.turns) {
+    for (const [name, host] of tenant.rotation) {
       if (host.underWay >= perHost) continue;
       const item = this.#nextOf(host, mayBeLater && host.later < half(perHost));
       if (item === null) continue;
-      tenant.turns.delete(name);
-      if (host.turns.size > 0) tenant.turns.set(name, host);
+      tenant.rotation.delete(name);
+      if (host.rotation.size > 0) tenant.rotation.set(name, host);
       return item;
     }
     return null;
@@ -229,14 +229,14 @@ export class ConcurrencyLimiter<Item extends Waiting> {
 
   #nextOf(host: Host<Item>, mayBeLater: boolean): Item | null {
     const { endpoint } = this.#limits;
-    for (const [endpointId, queue] of host.turns) {
+    for (const [endpointId, queue] of host.rotation) {
       if (queue.underWay >= endpoint || (!queue.proven && host.credit.now < 1)) continue;
       const second = queue.second.length > 0 && mayBeLater && queue.later < half(endpoint);
       const item =
         second && (queue.first.length === 0 || queue.later === 0) ? queue.second.shift() : queue.first.shift();
       if (item === undefined) continue;
-      host.turns.delete(endpointId);
-      if (queue.first.length + queue.second.length > 0) host.turns.set(endpointId, queue);
+      host.rotation.delete(endpointId);
+      if (queue.first.length + queue.second.length > 0) host.rotation.set(endpointId, queue);
       this.#waits(item, -1);
       if (!queue.proven) host.credit.take();
       return item;
@@ -273,7 +273,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
   #tenantOf(workspaceId: string): Tenant<Item> {
     const known = this.#tenants.get(workspaceId);
     if (known !== undefined) return known;
-    const tenant: Tenant<Item> = { ...zeroCount(), queues: new Map(), hosts: new Map(), turns: new Map() };
+    const tenant: Tenant<Item> = { ...zeroCount(), queues: new Map(), hosts: new Map(), rotation: new Map() };
     this.#tenants.set(workspaceId, tenant);
     return tenant;
   }
@@ -283,7 +283,7 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     if (known !== undefined) return known;
     const { host: burst, failuresPerSecond } = this.#limits;
     const credit = new Credit(burst, failuresPerSecond);
-    const host: Host<Item> = { ...zeroCount(), name, credit, owed: 0, queues: 0, turns: new Map() };
+    const host: Host<Item> = { ...zeroCount(), name, credit, owed: 0, queues: 0, rotation: new Map() };
     // Drops former hosts with full credit, so that an endpoint that moves again and again fills no memory.
     if (tenant.hosts.size >= maxOfTenant) {
       for (const [other, { queues, credit: left }] of tenant.hosts) {
@@ -326,11 +326,11 @@ export class ConcurrencyLimiter<Item extends Waiting> {
     from.queues -= 1;
     to.queues += 1;
     Object.assign(queue, { host: to, proven: false });
-    if (from.turns.delete(endpointId)) {
-      to.turns.set(endpointId, queue);
-      tenant.turns.set(to.name, to);
+    if (from.rotation.delete(endpointId)) {
+      to.rotation.set(endpointId, queue);
+      tenant.rotation.set(to.name, to);
     }
-    if (from.turns.size === 0) tenant.turns.delete(from.name);
+    if (from.rotation.size === 0) tenant.rotation.delete(from.name);
   }
 
   /** Drops an idle endpoint when there are many; until then its pace is kept. */

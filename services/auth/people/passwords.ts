@@ -89,7 +89,7 @@ const nextWaiter = (): Waiter | null => {
   return first.next() ?? second.next();
 };
 
-const inTurn = async <T>({ known, owner }: HashFor, work: () => Promise<T>): Promise<T> => {
+const queued = async <T>({ known, owner }: HashFor, work: () => Promise<T>): Promise<T> => {
   if (running >= maxAtOnce) await (known ? lanes.known : lanes.strangers).wait(owner);
   else running += 1;
   try {
@@ -107,7 +107,7 @@ const derive = (
   { memory, passes, parallelism }: { memory: number; passes: number; parallelism: number },
   caller: HashFor,
 ): Promise<Buffer> =>
-  inTurn(
+  queued(
     caller,
     () =>
       new Promise((resolve, reject) => {

@@ -116,14 +116,14 @@ class Member<E extends Shaped> implements Consumer {
     const { records, nextOffset, position, next = [] } = batch;
     const ready = laneState.decodedAhead;
     laneState.decodedAhead = new Map();
-    const turn = { over: false };
-    void this.#decoding.decodeAhead(laneState.decodedAhead, next, turn);
+    const page = { over: false };
+    void this.#decoding.decodeAhead(laneState.decodedAhead, next, page);
     try {
       await oneAtATime(laneState, () =>
         this.#handle(batch.lane, laneState, records.map(asStored), nextOffset, position, ready),
       );
     } finally {
-      turn.over = true;
+      page.over = true;
     }
   }
 

@@ -83,7 +83,7 @@ export class Decoding<E extends Shaped> {
   async decodeAhead(
     into: Map<string, E>,
     coming: NonNullable<LaneBatch['next']>,
-    turn: { readonly over: boolean },
+    page: { readonly over: boolean },
   ): Promise<void> {
     // The log reads a page that failed again in its own turn.
     const next = await Promise.resolve(coming).then(
@@ -93,7 +93,7 @@ export class Decoding<E extends Shaped> {
     const wanted = next.filter((one) => this.wants(one, next));
     for (let i = 0; i < wanted.length; i += decodedAtOnce) {
       await setImmediate();
-      if (turn.over) return;
+      if (page.over) return;
       try {
         for (const one of wanted.slice(i, i + decodedAtOnce)) into.set(one.id, await this.shaped(one));
       } catch {

@@ -26,7 +26,7 @@ export interface LaneState<E> extends Owned {
   endAtStart: bigint | null;
   position: bigint | null;
   /** Resolves when the running work on the lane has ended. */
-  turn: Promise<void>;
+  tail: Promise<void>;
   state: LaneStatus['state'];
   reason: string | null;
   /** Stops since the lane last made progress. */
@@ -40,12 +40,12 @@ export const isStopped = ({ state }: Pick<LaneStatus, 'state'>): boolean => stat
 
 /** Runs one piece of work at a time on a lane: a batch or a retry of parked events. */
 export const oneAtATime = async (
-  laneState: Pick<LaneState<unknown>, 'turn'>,
+  laneState: Pick<LaneState<unknown>, 'tail'>,
   work: () => Promise<void>,
 ): Promise<void> => {
-  const turn = laneState.turn.then(work);
-  laneState.turn = turn.catch(() => undefined);
-  await turn;
+  const tail = laneState.tail.then(work);
+  laneState.tail = tail.catch(() => undefined);
+  await tail;
 };
 
 export const newest = (a: bigint | null, b: bigint | null): bigint | null =>

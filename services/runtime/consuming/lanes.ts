@@ -81,7 +81,7 @@ export class Lanes<E extends Shaped> {
         endAtStart: ends.get(row.lane) ?? null,
         position,
         ids: [],
-        turn: before?.turn ?? Promise.resolve(),
+        tail: before?.tail ?? Promise.resolve(),
         state: rests ? 'stopped' : 'running',
         reason: rests ? before.reason : null,
         stops: same ? before.stops : 0,

@@ -54,9 +54,9 @@ async function* readOf({ path, start, end }: FileSlice): AsyncGenerator<Buffer> 
   try {
     const size = Math.min(pieceBytes, end - start);
     const buffers = [Buffer.allocUnsafeSlow(size), Buffer.allocUnsafeSlow(size)] as const;
-    for (let at = start, turn = 0; at < end; turn += 1) {
+    for (let at = start, count = 0; at < end; count += 1) {
       const wanted = Math.min(size, end - at);
-      const buffer = (turn % 2 === 0 ? buffers[0] : buffers[1]).subarray(0, wanted);
+      const buffer = (count % 2 === 0 ? buffers[0] : buffers[1]).subarray(0, wanted);
       for (let filled = 0; filled < wanted; ) {
         const { bytesRead } = await file.read(buffer, filled, wanted - filled, at + filled);
         if (bytesRead === 0) throw new Error('the file is shorter than its slice');

@@ -16,7 +16,7 @@ export interface StreamReads extends PostReads {
   readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
 }
 
-const inTurns = async <Value>(ids: readonly string[], read: (id: string) => Promise<Value>): Promise<Value[]> => {
+const inBatches = async <Value>(ids: readonly string[], read: (id: string) => Promise<Value>): Promise<Value[]> => {
   const found: Value[] = [];
   for (let at = 0; at < ids.length; at += readAtOnce) {
     found.push(...(await Promise.all(ids.slice(at, at + readAtOnce).map(read))));
@@ -28,9 +28,9 @@ export const streamReads = (streams: StreamsOfWorkspace, source: () => Promise<C
   client: (id) => clientFromStream(streams, id),
   cadence: async (wanted, own) => cadenceRefusal(await source(), wanted, own),
   campaign: (id) => liveCampaign(streams, id),
-  accounts: (ids) => inTurns(ids, (id) => accountFromStream(streams, id)),
+  accounts: (ids) => inBatches(ids, (id) => accountFromStream(streams, id)),
   assets: async (body) => {
-    const found = await inTurns(mediaIdsOf(body), async (id) => [id, await assetFromStream(streams, id)] as const);
+    const found = await inBatches(mediaIdsOf(body), async (id) => [id, await assetFromStream(streams, id)] as const);
     return new Map(found.filter((one): one is readonly [string, PostAsset] => one[1] !== null));
   },
 });

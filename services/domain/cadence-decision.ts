@@ -23,7 +23,7 @@ export interface Wanted {
   readonly deferredSince?: number | null;
 }
 
-export type Turn =
+export type CadenceDecision =
   | { readonly kind: 'go' }
   /** It is looked at again after so many milliseconds. */
   | { readonly kind: 'rest'; readonly ms: number }
@@ -46,7 +46,7 @@ const looksMs: readonly number[] = [1_000, 5_000, 20_000];
 const lateLookMs = 5_000;
 
 /** @param taken slots of all targets of the account that matter, in any order */
-export const turnOf = (cadence: PostingLimits, taken: readonly TakenSlot[], wanted: Wanted): Turn => {
+export const decideCadence = (cadence: PostingLimits, taken: readonly TakenSlot[], wanted: Wanted): CadenceDecision => {
   const { now, calls, targetId } = wanted;
   // A target too large for a window of its own has no slot that it could hold, and must not block the others.
   const held = taken.filter(
@@ -74,7 +74,7 @@ export const turnOf = (cadence: PostingLimits, taken: readonly TakenSlot[], want
   return until === null ? closed(now) : { kind: 'wait', until, holds: true };
 };
 
-const closed = (now: number): Turn => ({ kind: 'wait', until: now + closedMs, holds: false });
+const closed = (now: number): CadenceDecision => ({ kind: 'wait', until: now + closedMs, holds: false });
 
 /** A limit of nothing is a pause that may end; one that is too small for this target alone stays so. */
 const mayOpen = ({ windows }: PostingLimits, { now, deferredSince }: Wanted): boolean =>

@@ -1,6 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { cadenceFault, nextFreeAt, type PostingLimits } from '#domain/cadence.ts';
-import { type TakenSlot, type Turn, turnOf } from '#domain/cadence-turn.ts';
+import { type CadenceDecision, decideCadence, type TakenSlot } from '#domain/cadence-decision.ts';
 import { type Random, random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -23,8 +23,11 @@ const hourly: PostingLimits = { minIntervalMinutes: 60, windows: [] };
 const slot = (targetId: string, state: TakenSlot['state'], at: number, calls = 1): TakenSlot => ({
   ...{ targetId, state, at, calls },
 });
-const turn = (taken: readonly TakenSlot[], more: { now?: number; dueAt?: number } = {}, limits = hourly): Turn =>
-  turnOf(limits, taken, { targetId: 'me', now: 0, dueAt: 0, calls: 1, ...more });
+const decision = (
+  taken: readonly TakenSlot[],
+  more: { now?: number; dueAt?: number } = {},
+  limits = hourly,
+): CadenceDecision => decideCadence(limits, taken, { targetId: 'me', now: 0, dueAt: 0, calls: 1, ...more });
 
 suite('turns of an account’s targets', (t) => {
   t('what waits behind an attempt that began just now is looked at again, and only then deferred', () => {
@@ -34,62 +37,62 @@ suite('turns of an account’s targets', (t) => {
       [1_000, 4_000],
       [5_000, 15_000],
     ] as const) {
-      deepEqual(turn([slot('one', 'under_way', -age)]), { kind: 'rest', ms });
+      deepEqual(decision([slot('one', 'under_way', -age)]), { kind: 'rest', ms });
     }
-    deepEqual(turn([slot('one', 'under_way', -20_000)]), { kind: 'wait', until: hour, holds: true });
+    deepEqual(decision([slot('one', 'under_way', -20_000)]), { kind: 'wait', until: hour, holds: true });
   });
 
   t('an attempt under way may publish at any time: however long ago it began, nothing else goes out', () => {
-    deepEqual(turn([slot('one', 'under_way', -3 * hour)]), { kind: 'wait', until: hour, holds: true });
-    deepEqual(turn([slot('one', 'out', -3 * hour)]), { kind: 'go' });
+    deepEqual(decision([slot('one', 'under_way', -3 * hour)]), { kind: 'wait', until: hour, holds: true });
+    deepEqual(decision([slot('one', 'out', -3 * hour)]), { kind: 'go' });
   });
 
   t('each that waits holds the slot behind the one before it, and no newcomer takes it', () => {
     const taken = [slot('one', 'out', -minute)];
     for (let at = 0; at < 5; at += 1) {
-      const next = turn(taken);
+      const next = decision(taken);
       deepEqual(next, { kind: 'wait', until: (at + 1) * hour - minute, holds: true });
       taken.push(slot(`n${at}`, 'waiting', (at + 1) * hour - minute));
     }
-    deepEqual(turn([slot('one', 'waiting', 30 * minute)]), { kind: 'wait', until: 90 * minute, holds: true });
+    deepEqual(decision([slot('one', 'waiting', 30 * minute)]), { kind: 'wait', until: 90 * minute, holds: true });
   });
 
   t('who waited goes before a newcomer when its time has come, and rests while it is a little too early', () => {
     const taken = [slot('one', 'out', -hour), slot('other', 'waiting', 0), slot('me', 'waiting', 0)];
-    deepEqual(turn(taken.filter(({ targetId }) => targetId !== 'other')), { kind: 'go' });
-    deepEqual(turn([slot('one', 'out', -hour), slot('other', 'waiting', -second)]), {
+    deepEqual(decision(taken.filter(({ targetId }) => targetId !== 'other')), { kind: 'go' });
+    deepEqual(decision([slot('one', 'out', -hour), slot('other', 'waiting', -second)]), {
       ...{ kind: 'wait', until: hour, holds: true },
     });
-    deepEqual(turn([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)]), { kind: 'rest', ms: 400 });
+    deepEqual(decision([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)]), { kind: 'rest', ms: 400 });
     // A person moved it since: the slot is not its own any more.
-    deepEqual(turn([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)], { dueAt: -5 }).kind, 'wait');
+    deepEqual(decision([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)], { dueAt: -5 }).kind, 'wait');
   });
 
   t('who must wait longer than its slot said keeps its order, and else goes behind those who wait', () => {
     const mine = [slot('one', 'out', 10 * minute - hour), slot('me', 'waiting', 0)];
     const c = slot('c', 'waiting', hour);
-    deepEqual(turn([...mine, c]), { kind: 'wait', until: 10 * minute, holds: true });
+    deepEqual(decision([...mine, c]), { kind: 'wait', until: 10 * minute, holds: true });
     const late = [slot('one', 'out', -second), slot('me', 'waiting', 0), slot('c', 'waiting', 30 * minute)];
-    deepEqual(turn(late), { kind: 'wait', until: 90 * minute, holds: true });
-    deepEqual(turn([slot('one', 'under_way', -hour), slot('me', 'waiting', 0), c]), { kind: 'rest', ms: 5_000 });
+    deepEqual(decision(late), { kind: 'wait', until: 90 * minute, holds: true });
+    deepEqual(decision([slot('one', 'under_way', -hour), slot('me', 'waiting', 0), c]), { kind: 'rest', ms: 5_000 });
   });
 
   t('a slot whose time came minutes ago and that nobody claimed is free', () => {
-    deepEqual(turn([slot('gone', 'waiting', -4 * minute)]).kind, 'wait');
-    deepEqual(turn([slot('gone', 'waiting', -5 * minute)]), { kind: 'go' });
+    deepEqual(decision([slot('gone', 'waiting', -4 * minute)]).kind, 'wait');
+    deepEqual(decision([slot('gone', 'waiting', -5 * minute)]), { kind: 'go' });
   });
 
   t('a target that fits into no window neither holds a slot nor blocks others, and never goes out', () => {
     const limits: PostingLimits = { minIntervalMinutes: null, windows: [windowOf(5, day)] };
     const wanted = { targetId: 'me', now: 0, dueAt: 0, calls: 6 };
-    deepEqual(turnOf(limits, [], wanted), { kind: 'never' });
-    deepEqual(turn([slot('large', 'waiting', hour, 6)], {}, limits), { kind: 'go' });
+    deepEqual(decideCadence(limits, [], wanted), { kind: 'never' });
+    deepEqual(decision([slot('large', 'waiting', hour, 6)], {}, limits), { kind: 'go' });
   });
 
   t('an account that may not publish at all keeps its targets waiting for a day together', () => {
     const limits: PostingLimits = { minIntervalMinutes: null, windows: [windowOf(0, day, 'targets')] };
     const after = (ms: number | null) =>
-      turnOf(limits, [], {
+      decideCadence(limits, [], {
         ...{ targetId: 'me', now: day, dueAt: 0, calls: 1 },
         deferredSince: ms === null ? null : day - ms,
       });
@@ -99,7 +102,7 @@ suite('turns of an account’s targets', (t) => {
   });
 
   t('what a network will publish by itself keeps its distance', () => {
-    deepEqual(turn([slot('native', 'out', 30 * minute)]), { kind: 'wait', until: 90 * minute, holds: true });
+    deepEqual(decision([slot('native', 'out', 30 * minute)]), { kind: 'wait', until: 90 * minute, holds: true });
   });
 
   const limitsOf = (draw: Random): PostingLimits => ({
@@ -139,7 +142,7 @@ suite('turns of an account’s targets', (t) => {
     const limits: PostingLimits = { minIntervalMinutes: 5, windows: [windowOf(100, day), windowOf(50, 6 * hour)] };
     const taken = Array.from({ length: 2_000 }, (_none, at) => slot(`n${at}`, 'waiting', at * 15 * minute));
     const before = performance.now();
-    for (let round = 0; round < 20; round += 1) ok(turn(taken, {}, limits).kind === 'wait');
+    for (let round = 0; round < 20; round += 1) ok(decision(taken, {}, limits).kind === 'wait');
     ok(performance.now() - before < 4_000);
   });
 
@@ -166,7 +169,7 @@ suite('turns of an account’s targets', (t) => {
       if (mine === null) break;
       now = Math.max(now, mine.at);
       ok(now < 400 * day, 'a target starves');
-      const next = turnOf(limits, [...taken.values()], { targetId: id, now, dueAt: mine.dueAt, calls: 1 });
+      const next = decideCadence(limits, [...taken.values()], { targetId: id, now, dueAt: mine.dueAt, calls: 1 });
       if (next.kind === 'rest') waiting.set(id, { ...mine, at: now + next.ms });
       else if (next.kind === 'wait') {
         deferrals.set(id, (deferrals.get(id) ?? 0) + 1);
