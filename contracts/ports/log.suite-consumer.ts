@@ -6,7 +6,7 @@ import { Pool } from 'pg';
 import type { ConsumerHandlers, Lane, LaneBatch, LanePosition, LogRecord, Overrun } from './log.ts';
 
 /** Ends the member's hold on the lane. */
-class Fenced extends Error {
+class EpochLost extends Error {
   readonly code = 'fenced';
 }
 
@@ -18,7 +18,7 @@ export interface Applied {
 }
 
 /** The consumers' database: positions, heads and effects of all groups. */
-export class Effects {
+export class SuiteEffects {
   readonly #url: string;
   readonly pool: Pool;
   readonly #pools: Pool[] = [];
@@ -68,10 +68,10 @@ export class Effects {
   }
 
   /** A member with connections of its own, as another process has them. */
-  member(group: string, name: string, hooks: Hooks = {}): Member {
+  member(group: string, name: string, hooks: Hooks = {}): SuiteMember {
     const pool = new Pool({ connectionString: this.#url, max: 4 });
     this.#pools.push(pool);
-    return new Member(pool, group, name, hooks);
+    return new SuiteMember(pool, group, name, hooks);
   }
 
   async close(): Promise<void> {
@@ -94,7 +94,7 @@ const positionOf = (row: { lane: string; next_offset: string | null; position: s
   position: row.position === null ? null : BigInt(row.position),
 });
 
-export class Member implements ConsumerHandlers {
+export class SuiteMember implements ConsumerHandlers {
   readonly #pool: Pool;
   readonly #group: string;
   readonly #name: string;
@@ -164,7 +164,7 @@ export class Member implements ConsumerHandlers {
       );
       if (moved.rowCount === 0) {
         this.fenced += 1;
-        throw new Fenced(`${this.#name} does not own ${batch.lane}`);
+        throw new EpochLost(`${this.#name} does not own ${batch.lane}`);
       }
       const streams = [...new Set(batch.records.map((record) => record.stream))];
       const known = await client.query('SELECT stream, revision FROM heads WHERE grp = $1 AND stream = ANY ($2)', [

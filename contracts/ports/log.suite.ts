@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { partitionOf } from '#schemas/topics.ts';
-import { type Applied, Effects, type Hooks, type Member } from './log.suite-consumer.ts';
+import { type Applied, type Hooks, SuiteEffects, type SuiteMember } from './log.suite-consumer.ts';
 import type { ConsumerHandlers, Lane, LaneBatch, Log, LogRecord, LogSubscription } from './log.ts';
 
 /** An event of a stream on its way into the log. */
@@ -101,13 +101,13 @@ const once = (applied: readonly Applied[], source: Source): void => {
 
 export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: readonly Offer[] = []): void => {
   let harness: LogHarness;
-  let effects: Effects;
+  let effects: SuiteEffects;
   const running = new Set<{ stop(): Promise<void> }>();
   const offer = (name: Offer): boolean => offers.includes(name);
 
   t.before(async () => {
     harness = await make();
-    effects = new Effects(harness.effectsUrl);
+    effects = new SuiteEffects(harness.effectsUrl);
     await effects.create();
   });
   t.after(async () => {
@@ -117,7 +117,7 @@ export const logSuite = (t: Cases, make: () => Promise<LogHarness>, offers: read
   });
 
   interface Run {
-    readonly member: Member;
+    readonly member: SuiteMember;
     readonly subscription: LogSubscription;
     readonly log: Log;
     stop(): Promise<void>;

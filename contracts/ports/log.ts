@@ -64,7 +64,7 @@ export interface ConsumerHandlers {
    * where to read on. The implementation bumps the lane's epoch here, so that the former owner is fenced.
    */
   assigned(lanes: readonly Lane[]): Promise<readonly LanePosition[]>;
-  /** Applies a batch and stores its position in one transaction. A `Fenced` error ends this member's hold on the lane. */
+  /** Applies a batch and stores its position in one transaction. An error with the code `fenced` ends this member's hold on the lane. */
   batch(batch: LaneBatch): Promise<void>;
   /**
    * The log lacks the next records of these lanes (retention deleted them, or the log was lost and recreated). Applies

@@ -72,7 +72,7 @@ interface Lease {
   readonly until: number;
 }
 
-interface Held extends Lease {
+interface RefreshLease extends Lease {
   readonly former: Credential;
   readonly key: Buffer;
   readonly callUntil: number;
@@ -126,7 +126,11 @@ const lapsed = (version: number, said: string, isLost: boolean): Refreshed => {
 };
 
 /** Null: another one has it. */
-const lease = async (deps: RefreshDeps, accountId: string, version: number): Promise<Held | 'erased' | null> => {
+const lease = async (
+  deps: RefreshDeps,
+  accountId: string,
+  version: number,
+): Promise<RefreshLease | 'erased' | null> => {
   const { pool, limits } = deps;
   const refresher = randomUUID();
   const from = performance.now();
@@ -149,7 +153,12 @@ const lease = async (deps: RefreshDeps, accountId: string, version: number): Pro
   }
 };
 
-const refreshHeld = async (deps: RefreshDeps, held: Held, ask: Ask, signal: AbortSignal): Promise<Refreshed> => {
+const refreshHeld = async (
+  deps: RefreshDeps,
+  held: RefreshLease,
+  ask: Ask,
+  signal: AbortSignal,
+): Promise<Refreshed> => {
   deps.faultPoint?.('credentials.leased');
   let answer: Refresh;
   try {
@@ -179,7 +188,7 @@ const refreshHeld = async (deps: RefreshDeps, held: Held, ask: Ask, signal: Abor
 /** Calls the network once. Its signal aborts at the deadline, or some time after the caller's. */
 const answerOf = async (
   { limits }: RefreshDeps,
-  { former, callUntil }: Held,
+  { former, callUntil }: RefreshLease,
   ask: Ask,
   signal: AbortSignal,
 ): Promise<Refresh> => {
@@ -215,7 +224,7 @@ const merged = (former: Secret, next: Secret): Secret => ({
   ...Object.fromEntries(Object.entries(next).filter(([, value]) => value !== undefined)),
 });
 
-const store = async (deps: RefreshDeps, held: Held, next: NewCredential): Promise<Refreshed> => {
+const store = async (deps: RefreshDeps, held: RefreshLease, next: NewCredential): Promise<Refreshed> => {
   const { accountId, former, key } = held;
   const version = former.version + 1;
   const secret = merged(former.secret, next.secret);

@@ -15,7 +15,7 @@ import { dispatcher } from '../engine/positions.ts';
 import { applyEndpointEvents, type RequestedTest } from './endpoints.ts';
 import type { Handover } from './handover.ts';
 import { Interest } from './interest.ts';
-import { Jobs } from './jobs.ts';
+import { WebhookJobs } from './jobs.ts';
 import { Marks, positionBefore } from './marks.ts';
 import { type Minted, mint, mintAndMove } from './mint.ts';
 import { laneOf, mintReserved, plan, workspaceOf } from './plan.ts';
@@ -66,7 +66,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const subjects = new Subjects(store);
   const marks = new Marks(pool);
   const onlyLane = onlyLaneOf(log);
-  const jobs = new Jobs({ ...deps, interest, subjects, onlyLane });
+  const jobs = new WebhookJobs({ ...deps, interest, subjects, onlyLane });
   const partitions = log.partitions;
 
   const changing = new WeakMap<readonly StoredBytes[], boolean>();

@@ -29,7 +29,7 @@ const brokenPassMs = 5_000;
 /** How long a workspace waits whose due jobs another process works on. */
 const busyMs = 250;
 
-export class Jobs {
+export class WebhookJobs {
   readonly #deps: JobsDeps;
   readonly #steps: JobSteps;
   #wake: (() => void) | null = null;

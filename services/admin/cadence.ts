@@ -1,10 +1,11 @@
 import { tenantIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { maxIntervalMinutes, maxPerDay } from '#schemas/cadence.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown } from './context.ts';
 import { modeOf, workspaceOf } from './find.ts';
 
 /** How often the accounts of a workspace may publish. */

@@ -17,14 +17,6 @@ import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Operator } from '#services/workflows/provision.ts';
 
-/** The command line is not valid; the message says what to write instead. */
-export class UsageError extends Error {
-  constructor(message: string) {
-    super(message);
-    this.name = 'UsageError';
-  }
-}
-
 /** Everything that a command uses. */
 export interface Admin {
   readonly operator: Operator;

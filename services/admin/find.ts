@@ -1,9 +1,10 @@
 import { Rejection } from '#domain/decider.ts';
 import { type LiveWorkspace, listLiveWorkspaces } from '#projections/models/workspaces.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import type { Mode } from '#schemas/common.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { tourName } from '#services/workflows/provision.ts';
-import { type Admin, caughtUp, UsageError } from './context.ts';
+import { type Admin, caughtUp } from './context.ts';
 
 /** Finds the resource that an argument names. */
 

@@ -11,10 +11,11 @@ import { inviteKeyVersions } from '#projections/models/invites.ts';
 import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
 import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import type { Failure } from '#schemas/target.ts';
 import { signInKeyUses } from '#services/auth/upkeep.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, type Given, type Shown, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, type Shown, shown } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Commands about the whole installation, and decisions that only a person can make. */

@@ -3,10 +3,11 @@ import { apikey } from '#domain/apikey.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
 import { type FoundKey, findKeys, listApiKeys } from '#projections/models/apikeys.ts';
 import { keysOf } from '#runtime/identity/key-form.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { offeredScopes } from '#schemas/apikey.ts';
 import { rotateSigningKey } from '#services/auth/oauth/keys.ts';
 import { createApiKey, hashKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, caughtUp, type Given, shown } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** API keys. Only their creator ever sees the secret. */

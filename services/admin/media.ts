@@ -1,5 +1,6 @@
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
-import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
+import type { Admin, CommandOutput, Given } from './context.ts';
 import { workspaceOf } from './find.ts';
 
 /** The quota of the media of a workspace and its sandbox twin. */

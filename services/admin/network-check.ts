@@ -3,10 +3,11 @@ import type { Checkpoint, PlatformAdapter, PublishOutcome, PublishRequest } from
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
-import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
+import type { Admin, CommandOutput, Given } from './context.ts';
 import { idOf } from './find.ts';
 
 /**

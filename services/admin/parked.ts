@@ -8,7 +8,8 @@ import {
 } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry, requestSkip } from '#runtime/consuming/parked-requests.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { type Admin, type CommandOutput, type Given, type Shown, UsageError } from './context.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
+import type { Admin, CommandOutput, Given, Shown } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Events that consumers parked. A command here requests a retry; the consumer itself applies the events. */

@@ -1,6 +1,7 @@
 import { Rejection } from '#domain/decider.ts';
 import { person } from '#domain/person.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import type { Role } from '#schemas/common.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { nowOf, type PeopleDeps } from '#services/auth/people/deps.ts';
@@ -10,7 +11,7 @@ import { mintPersonLink } from '#services/auth/people/person-links.ts';
 import { endSecondFactor } from '#services/auth/people/security.ts';
 import { createTeamInvite } from '#services/auth/people/team-invites.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown } from './context.ts';
 import { idOf, workspaceOf, workspaceOfMember } from './find.ts';
 import { roleOf } from './workspaces.ts';
 

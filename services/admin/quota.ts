@@ -4,10 +4,11 @@ import { monthBegin, monthOf } from '#domain/zones.ts';
 import { countedTargets } from '#projections/queries/quota-targets.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { maxPostingQuota } from '#schemas/quota.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { adoptTargets } from '#services/workflows/quota/adopt.ts';
-import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown } from './context.ts';
 import { modeOf, workspaceOf } from './find.ts';
 
 /** How many targets a workspace may publish in a month. */

@@ -7,10 +7,11 @@ import { workspace } from '#domain/workspace.ts';
 import { newestReports } from '#projections/models/reports.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { platforms } from '#schemas/common.ts';
 import { type ReportDefinition, type ReportFormat, reportFormats } from '#schemas/report.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, caughtUp, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, caughtUp, type Given, shown } from './context.ts';
 import { idOf, modeOf, workspaceOf } from './find.ts';
 
 /** Saved reports: their definition, their schedule and requested runs. */

@@ -1,7 +1,8 @@
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { completedRestoreOf, newestRestore, restored, trustAccount } from '#runtime/work/restores.ts';
-import { type Admin, type CommandOutput, type Given, UsageError } from './context.ts';
+import type { Admin, CommandOutput, Given } from './context.ts';
 import { idOf } from './find.ts';
 
 /** Tells this installation that its database or its store is an older copy. */

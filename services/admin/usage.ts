@@ -1,8 +1,9 @@
 import { parseArgs } from 'node:util';
 import { configHelp } from '#runtime/process/config.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { type Command, commands } from './commands.ts';
-import { type Given, UsageError } from './context.ts';
+import type { Given } from './context.ts';
 
 /** Finds the command of a command line in the table. */
 

@@ -5,11 +5,12 @@ import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession, sealedSessionMs } from '#runtime/identity/sessions.ts';
 import { noteWithdrawal } from '#runtime/identity/withdrawals.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { leftBehind } from '#services/auth/left-behind.ts';
 import { endSealedSessions } from '#services/auth/sealed-sessions.ts';
 import { contextOf, createWorkspace as create } from '#services/workflows/provision.ts';
-import { type Admin, type CommandOutput, type Given, shown, UsageError } from './context.ts';
+import { type Admin, type CommandOutput, type Given, shown } from './context.ts';
 import { idOf, liveWorkspaces, modeOf, workspaceOf, workspaceOfMember } from './find.ts';
 
 /** Agencies and their people. */

@@ -65,7 +65,7 @@ interface Walk {
 
 type Passed = Pick<DueAccount, 'platform' | 'workspaceId'> & { readonly accountId: string | null };
 
-export class DueSearch {
+export class DueAccountSearch {
   readonly #pool: Pool;
   readonly #leaseKind: string;
   /** Each process begins at a random workspace, so that two processes seldom find the same accounts. */

@@ -108,7 +108,7 @@ const doneSql = `
 delete from ops.insights_jobs j using unnest($1::uuid[], $2::timestamptz[]) as t (id, was_due)
 where j.id = t.id and j.due_at = t.was_due`;
 
-export class Jobs {
+export class PollJobs {
   readonly #pool: Pool;
 
   constructor(pool: Pool) {

@@ -16,7 +16,6 @@ import { newestBody, post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
 import { workspace } from '#domain/workspace.ts';
 import type { DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';
-import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedInstant, wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
@@ -24,7 +23,8 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
-import type { AccountRest, Job, Jobs, Parked, PollCycle, Tried } from './jobs.ts';
+import { lapse } from '#services/workflows/accounts/lapse.ts';
+import type { AccountRest, Job, Parked, PollCycle, PollJobs, Tried } from './jobs.ts';
 import type { WorkMetrics } from './metrics.ts';
 import { contextOf, type ObservedAnswer, type Observing, observe, recordProfile } from './observe.ts';
 import { type Cadence, nextNight, nextObservation, nextTry } from './schedule.ts';
@@ -60,7 +60,7 @@ const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => 
 
 export interface PollTools {
   readonly store: DomainStore;
-  readonly jobs: Jobs;
+  readonly jobs: PollJobs;
   readonly cadence: Cadence;
   readonly callLimitMs: number;
   readonly metrics: WorkMetrics | null;
@@ -125,7 +125,10 @@ export const pollAccount = async (
   }
   faultPoint('insights:after-observed');
   await noteProfile(cycle, loaded, answers, tools);
-  if (ended.dead !== null) await requireReauth(cycle, loaded, ended.dead, tools);
+  const [first] = cycle.jobs;
+  if (ended.dead !== null && first !== undefined) {
+    await lapse(tools.store, cycle.accountId, ended.dead, contextOf(cycle, first), loaded.revision);
+  }
   if (!lease.isHeld()) throw new LeaseLost(lease.id);
   await tools.jobs.tried(cycle, ended.tried, ended.parked, ended.rest);
   faultPoint('insights:after-tried');
@@ -354,29 +357,5 @@ const noteProfile = async (
     const answer = answers[at];
     if (job.kind !== 'account' || answer?.kind !== 'reported' || !('profile' in answer)) continue;
     await recordProfile(store, cycle.accountId, loaded, answer.profile, contextOf(cycle, job));
-  }
-};
-
-class Renewed extends Error {}
-
-/** Records nothing if the token was renewed since the account was read: then the dead token is no longer in use. */
-const requireReauth = async (
-  cycle: PollCycle,
-  asked: Loaded<AccountState>,
-  reason: string,
-  { store }: PollTools,
-): Promise<void> => {
-  const [job] = cycle.jobs;
-  if (job === undefined) return;
-  try {
-    const command = { type: 'RequireReauth', reason } as const;
-    await execute(store, account, cycle.accountId, command, contextOf(cycle, job), {
-      guard: ({ events }) => {
-        const renewed = events.some((one) => one.type === 'AccountReauthorized' && one.revision > asked.revision);
-        if (renewed) throw new Renewed();
-      },
-    });
-  } catch (error) {
-    if (!(error instanceof Renewed)) throw error;
   }
 };

@@ -11,9 +11,9 @@ import { platforms } from '#schemas/common.ts';
 import { choose, openTo } from './choose.ts';
 import { closePage } from './closings.ts';
 import type { InsightsDeps } from './deps.ts';
-import { type DueAccount, DueSearch } from './due.ts';
+import { type DueAccount, DueAccountSearch } from './due.ts';
 import { insightsGroup, onEvents, subscribedKinds, subscribedTypes } from './intake.ts';
-import { Jobs } from './jobs.ts';
+import { PollJobs } from './jobs.ts';
 import { workMetrics } from './metrics.ts';
 import { type PollTools, pollAccount } from './poll-account.ts';
 import { askPage, completeRefreshes } from './refreshes.ts';
@@ -38,10 +38,10 @@ const stalePolls = 10;
 /** Nothing wakes the loop when an account becomes due, so it never waits longer than one poll interval. */
 const maxPolls = 1;
 
-export class Worker {
+export class InsightsWorker {
   readonly #deps: InsightsDeps;
-  readonly #jobs: Jobs;
-  readonly #search: DueSearch;
+  readonly #jobs: PollJobs;
+  readonly #search: DueAccountSearch;
   readonly #work: LeasedWork<DueAccount>;
   readonly #tools: PollTools;
   /** By account: polls in a row that met an unavailable dependency. */
@@ -54,8 +54,8 @@ export class Worker {
   constructor(deps: InsightsDeps, cadence: Cadence, signal: AbortSignal) {
     const { pool, config, clock, logger, readiness, store, registry, pollMs = 1_000, callLimitMs = 60_000 } = deps;
     this.#deps = deps;
-    this.#jobs = new Jobs(pool);
-    this.#search = new DueSearch(pool, leaseKind);
+    this.#jobs = new PollJobs(pool);
+    this.#search = new DueAccountSearch(pool, leaseKind);
     this.#completing = new Rest(pollMs);
     const wakeSignal = new WakeSignal();
     this.#work = new LeasedWork({
@@ -169,7 +169,7 @@ export const startInsights = (deps: InsightsDeps, signal: AbortSignal): Insights
     signal: stop,
     logger,
   });
-  const worker = new Worker(deps, cadence, stop);
+  const worker = new InsightsWorker(deps, cadence, stop);
   const shared = { logger, pollMs, signal: stop };
   const pages = [
     runPages('closed clients', () => closePage(pool), { ...shared, wakeSignal: closings }),

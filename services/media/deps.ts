@@ -13,7 +13,7 @@ import type { WorkFolder } from '#runtime/process/work-folder.ts';
 import type { ImportUrls } from '#services/workflows/import-urls.ts';
 import type { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { Cores } from './cores.ts';
-import type { JobLane, Jobs } from './jobs.ts';
+import type { JobLane, MediaJobs } from './jobs.ts';
 import type { MediaMetrics } from './metrics.ts';
 import type { Uses } from './uses.ts';
 import type { VideoSlot } from './videos.ts';
@@ -78,7 +78,7 @@ export interface Tools {
   readonly importUrls: ImportUrls;
   readonly cores: Cores;
   readonly videos: VideoSlot;
-  readonly jobs: Jobs;
+  readonly jobs: MediaJobs;
   readonly folder: WorkFolder;
   readonly metrics: MediaMetrics | null;
   /** Reports how far a rendering has come, without waiting. @param done 0–1 */

@@ -127,7 +127,7 @@ from (
 ) next
 where j.asset_id = next.asset_id`;
 
-export class Jobs {
+export class MediaJobs {
   readonly #pool: Pool;
 
   constructor(pool: Pool) {

@@ -9,7 +9,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { type Lease, LeaseLost } from '#runtime/work/leases.ts';
-import type { Jobs } from './jobs.ts';
+import type { MediaJobs } from './jobs.ts';
 import { blobKey } from './names.ts';
 
 /** A file on this machine that will be stored. */
@@ -23,7 +23,7 @@ export interface LocalFile {
 interface LeasedAssetOptions {
   readonly store: DomainStore;
   readonly blobs: BlobStore;
-  readonly jobs: Jobs;
+  readonly jobs: MediaJobs;
   readonly lease: Lease;
   readonly loaded: Loaded<MediaState>;
   /** A folder for this lease alone. */

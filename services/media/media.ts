@@ -6,7 +6,7 @@ import { fill, fillGroup, plannedTypes } from './fill.ts';
 import { mediaGroup, onEvents, subscribedTypes } from './intake.ts';
 import { runOffers } from './offers.ts';
 import { runRecount } from './recount.ts';
-import { Worker } from './worker.ts';
+import { MediaWorker } from './worker.ts';
 
 /** The loops of the media process: they consume events, request renditions for scheduled posts, and work on assets. */
 
@@ -42,7 +42,7 @@ export const startMedia = (deps: MediaDeps, signal: AbortSignal): MediaProcess =
       return null;
     },
   });
-  const worker = new Worker(deps, wakeSignal, stop);
+  const worker = new MediaWorker(deps, wakeSignal, stop);
   const done = together(
     [intake.done, filling.done, worker.run(), runOffers(deps, stop), runRecount(deps, stop)],
     failed,

@@ -9,7 +9,7 @@ import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
 import type { MediaDeps, Tools } from './deps.ts';
-import { type DueJob, type JobLane, Jobs } from './jobs.ts';
+import { type DueJob, type JobLane, MediaJobs } from './jobs.ts';
 import { LeasedAsset } from './leased-asset.ts';
 import { mediaMetrics } from './metrics.ts';
 import { Postponed } from './postponed.ts';
@@ -31,10 +31,10 @@ const patienceMs = 300_000;
 const maxBackOffMs = 600_000;
 const stalePolls = 10;
 
-export class Worker {
+export class MediaWorker {
   readonly #deps: MediaDeps;
   readonly #signal: AbortSignal;
-  readonly #jobs: Jobs;
+  readonly #jobs: MediaJobs;
   readonly #work: LeasedWork<Job>;
   readonly #cores: Cores;
   readonly #customers: Customers;
@@ -54,7 +54,7 @@ export class Worker {
     const { leaseTtlMs, mediaConcurrency, mediaDownloads, mediaDownloadsPerWorkspace } = config;
     this.#deps = deps;
     this.#signal = signal;
-    this.#jobs = new Jobs(pool);
+    this.#jobs = new MediaJobs(pool);
     this.#work = new LeasedWork({
       ...{ pool, leaseKind, leaseTtlMs, clock, logger, pollMs, stalePolls, wakeSignal, signal },
       idOf: ({ assetId }) => assetId,

@@ -33,7 +33,7 @@ const maxTried = 10_000;
 const callMs = 10_000;
 const patienceMs = 86_400_000;
 
-class Unavailable extends Error {}
+class NetworkSilent extends Error {}
 
 /** Runs until the signal aborts. */
 export const runRevocations = async (deps: RevocationDeps, resting: Resting, signal: AbortSignal): Promise<void> => {
@@ -72,7 +72,7 @@ const revoke = async (
   const revoker = revokers[platform];
   const answer = await revoker?.(credential, accountId, AbortSignal.timeout(callMs));
   const isLate = now() - Date.parse(unusedSince) > patienceMs;
-  if (answer === 'unavailable' && !isLate) throw new Unavailable('the network does not answer; it is asked again');
+  if (answer === 'unavailable' && !isLate) throw new NetworkSilent('the network does not answer; it is asked again');
   if (answer === 'unavailable') logger.warn({ accountId, platform }, 'credentials were destroyed without a revocation');
   faultPoint('outcomes:after-revocation');
   await credentials.destroy(accountId, credential.version);

@@ -45,7 +45,7 @@ with over as (
 insert into ops.report_jobs (id, report_id, workspace_id) select run_id, report_id, workspace_id from over
 on conflict (id) do update set version = gen_random_uuid(), due_at = now()`;
 
-export class Jobs {
+export class ReportJobs {
   readonly #pool: Pool;
 
   constructor(pool: Pool) {

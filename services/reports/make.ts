@@ -19,7 +19,7 @@ import { restOf } from './completeness.ts';
 import type { Contents } from './contents.ts';
 import { type ReportDeps, reportContext } from './deps.ts';
 import { exportsOf } from './exports/index.ts';
-import type { Begun, Job, Jobs } from './jobs.ts';
+import type { Begun, Job, ReportJobs } from './jobs.ts';
 import { endOf, readContents } from './read.ts';
 
 /**
@@ -48,7 +48,7 @@ interface Work {
   readonly signal: AbortSignal;
 }
 
-type Tools = ReportDeps & { readonly jobs: Jobs };
+type Tools = ReportDeps & { readonly jobs: ReportJobs };
 
 /** `waiting`: figures of its days may still change, and the worker tries again later. */
 export type Outcome = 'completed' | 'failed' | 'nothing' | 'waiting';

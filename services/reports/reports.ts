@@ -6,7 +6,7 @@ import type { ReportDeps } from './deps.ts';
 import { onEvents, reportsGroup, subscribedTypes } from './intake.ts';
 import { reviewPage } from './reviews.ts';
 import { runSchedules } from './schedule.ts';
-import { Worker } from './worker.ts';
+import { ReportWorker } from './worker.ts';
 
 /**
  * The loops of the reports process: it takes in events, reviews the reports that they concern, requests runs that are
@@ -42,7 +42,7 @@ export const startReports = (deps: ReportDeps, signal: AbortSignal): ReportsProc
       }),
     signal: stop,
   });
-  const worker = new Worker(deps, work, stop);
+  const worker = new ReportWorker(deps, work, stop);
   const review = async (): Promise<boolean> => {
     const reviewed = await reviewPage(pool);
     if (reviewed) wake();

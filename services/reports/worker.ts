@@ -5,7 +5,7 @@ import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ReportDeps } from './deps.ts';
-import { type Begun, type Job, Jobs } from './jobs.ts';
+import { type Begun, type Job, ReportJobs } from './jobs.ts';
 import { make, maxTries } from './make.ts';
 import { type ReportMetrics, reportMetrics } from './metrics.ts';
 
@@ -20,10 +20,10 @@ const maxBackOffMs = 600_000;
 /** Poll intervals without a search after which the worker is not ready: it does not search while it makes a run. */
 const stalePolls = 60;
 
-export class Worker {
+export class ReportWorker {
   readonly #deps: ReportDeps;
   readonly #signal: AbortSignal;
-  readonly #jobs: Jobs;
+  readonly #jobs: ReportJobs;
   readonly #work: LeasedWork<Job>;
   readonly #metrics: ReportMetrics | null;
 
@@ -31,7 +31,7 @@ export class Worker {
     const { pool, config, clock, logger, readiness, registry, pollMs = 1_000 } = deps;
     this.#deps = deps;
     this.#signal = signal;
-    this.#jobs = new Jobs(pool);
+    this.#jobs = new ReportJobs(pool);
     this.#metrics = registry === undefined ? null : reportMetrics(registry, () => this.#jobs.length());
     this.#work = new LeasedWork({
       ...{ pool, leaseKind, leaseTtlMs: config.leaseTtlMs, clock, logger, pollMs, stalePolls, wakeSignal, signal },

@@ -1,6 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { parseArgs } from 'node:util';
 import { type Config, configHelp } from '#runtime/process/config.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
 
 /** The options of the command line of standalone. */
 
@@ -32,8 +33,6 @@ Environment:
 
 ${configHelp()}
 `;
-
-export class UsageError extends Error {}
 
 /** @throws UsageError that says what to write instead */
 export const readOptions = (args: readonly string[]): Options => {

@@ -16,7 +16,7 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { cadence } from '#services/insights/schedule.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
-import { Worker } from '#services/insights/worker.ts';
+import { InsightsWorker } from '#services/insights/worker.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';
 import { type BenchRow, printRows, spread } from './row.ts';
@@ -119,7 +119,7 @@ const rate = async ({ store, pool, codec, eventStore }: Parts, places: number, m
   };
   const stop = new AbortController();
   const config = { ...readConfig(processEnv()), insightsConcurrency: places };
-  const worker = new Worker(
+  const worker = new InsightsWorker(
     // It reads no log: its tables hold the due rows.
     {
       store,

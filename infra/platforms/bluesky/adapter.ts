@@ -28,7 +28,7 @@ import type { BlueskyOptions } from './options.ts';
 import { resolveHandles } from './people.ts';
 import { deletePost, findPost, listPosts, partsOf, publishedAs, writePost } from './posts.ts';
 import { hashOf, labelsOf, recordOf, type UploadedMedia } from './record.ts';
-import { type Session, Sessions } from './session.ts';
+import { BlueskySessions, type Session } from './session.ts';
 import { isTid, tidOf } from './tid.ts';
 import { isFailed, type Uploading, uploadFile } from './upload.ts';
 import { uploadVideo } from './video.ts';
@@ -52,12 +52,12 @@ const failedSession = (session: Exclude<Session, Open>): Exclude<PublishOutcome,
 export class BlueskyAdapter implements PlatformAdapter {
   readonly boundaryDeadlineMs: number;
   readonly #options: BlueskyOptions;
-  readonly #sessions: Sessions;
+  readonly #sessions: BlueskySessions;
 
   constructor(options: BlueskyOptions) {
     this.#options = options;
     this.boundaryDeadlineMs = options.boundaryDeadlineMs ?? 10_000;
-    this.#sessions = new Sessions({ ...options, keys: options.clientKeys ?? [] }, options.credentials);
+    this.#sessions = new BlueskySessions({ ...options, keys: options.clientKeys ?? [] }, options.credentials);
   }
 
   settleWindowMs(): number {

@@ -134,7 +134,7 @@ export const endSession = async (
   return result.kind === 'refused' && lapses.has(result.error) ? 'revoked' : 'unavailable';
 };
 
-export class Sessions {
+export class BlueskySessions {
   readonly #options: TokenOptions;
   readonly #credentials: CredentialStore;
 

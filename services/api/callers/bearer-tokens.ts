@@ -28,7 +28,7 @@ export const sessionPrincipal = (
  * Finds the member of a first-party session. The member may do what the role allows at the time of the call: sessions
  * are few, so each call looks the role up.
  */
-class Sessions {
+class SessionTokens {
   readonly #deps: Pick<Deps, 'pool' | 'store' | 'freshness' | 'secrets' | 'clock'>;
 
   constructor(deps: Pick<Deps, 'pool' | 'store' | 'freshness' | 'secrets' | 'clock'>) {
@@ -62,7 +62,7 @@ export type Resource = 'api' | 'mcp';
 export class BearerTokens {
   readonly #deps: Pick<Deps, 'baseUrl' | 'mcpUrl'>;
   readonly #keyring: Keyring;
-  readonly #sessions: Sessions;
+  readonly #sessions: SessionTokens;
   readonly #grants: AppGrants;
   readonly #uses: LastUses;
 
@@ -74,7 +74,7 @@ export class BearerTokens {
     this.#uses = new LastUses(pool, clock);
     const stamp = new Stamp(pool, deps.freshness);
     this.#keyring = new Keyring({ pool, store, clock }, stamp);
-    this.#sessions = new Sessions(deps);
+    this.#sessions = new SessionTokens(deps);
     this.#grants = new AppGrants({ pool, store, tokens: new AccessTokens(pool, authUrl, clock), clock }, stamp);
   }
 

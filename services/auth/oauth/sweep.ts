@@ -64,15 +64,15 @@ const deleteIdleClients = async (pool: Pool): Promise<number> => {
   return rowCount ?? 0;
 };
 
-interface Held {
+interface GrantUse {
   readonly grant_id: string;
   /** A code or refresh token that has not expired. Of a spent one another may be on its way. */
   readonly has_token: boolean;
   readonly has_client: boolean;
 }
 
-const heldBy = async (pool: Pool, open: readonly OpenGrant[]): Promise<ReadonlyMap<string, Held>> => {
-  const { rows } = await pool.query<Held>(
+const usesOf = async (pool: Pool, open: readonly OpenGrant[]): Promise<ReadonlyMap<string, GrantUse>> => {
+  const { rows } = await pool.query<GrantUse>(
     `select g.id::text as grant_id,
        exists (
          select 1 from auth.oauth_artifacts a
@@ -109,7 +109,7 @@ export class OAuthSweep {
   async #endGrants(): Promise<number> {
     const open = await openGrants(this.#deps.pool, this.#afterOpen, page);
     this.#afterOpen = open.length < page ? zero : (open.at(-1)?.grantId ?? zero);
-    const held = await heldBy(this.#deps.pool, open);
+    const held = await usesOf(this.#deps.pool, open);
     let ended = 0;
     for (const one of open) {
       const by = this.#enderOf(one, held.get(one.grantId));
@@ -118,7 +118,7 @@ export class OAuthSweep {
     return ended;
   }
 
-  #enderOf({ clientId, expiresAt, givenAt, isMember }: OpenGrant, held: Held | undefined): GrantEnder | null {
+  #enderOf({ clientId, expiresAt, givenAt, isMember }: OpenGrant, held: GrantUse | undefined): GrantEnder | null {
     const now = this.#deps.clock();
     if (Date.parse(expiresAt) <= now) return 'expired';
     if (held?.has_client === false && !isDocumentId(clientId)) return 'client';

@@ -9,7 +9,7 @@ interface Entry {
   readonly size: number;
 }
 
-interface Held {
+interface CachedWorkspace {
   size: number;
   /** The least recently used first. */
   readonly keys: Set<string>;
@@ -17,7 +17,7 @@ interface Held {
 
 export class WorkspaceCache<Value extends Entry> {
   readonly #entries = new Map<string, Value>();
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, CachedWorkspace>();
   readonly #max: number;
   #size = 0;
 
@@ -64,7 +64,7 @@ export class WorkspaceCache<Value extends Entry> {
   }
 
   #evict(): void {
-    let largest: Held | null = null;
+    let largest: CachedWorkspace | null = null;
     for (const held of this.#held.values()) if (largest === null || held.size > largest.size) largest = held;
     const [oldest = ''] = largest?.keys ?? [];
     this.delete(oldest);

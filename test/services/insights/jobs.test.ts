@@ -5,7 +5,7 @@ import { refresh } from '#domain/refresh.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type DueAccount, DueSearch, firstSql, stepSql } from '#services/insights/due.ts';
+import { type DueAccount, DueAccountSearch, firstSql, stepSql } from '#services/insights/due.ts';
 import { completeRefreshes } from '#services/insights/refreshes.ts';
 import { migrateInsights } from '#services/insights/tables.ts';
 import { patience } from '#test/support/patience.ts';
@@ -45,7 +45,7 @@ suite('due accounts and refreshes', (t) => {
     'a look finds the longest waiting accounts of each network, but none that is not due, delayed or leased',
     async () => {
       await emptied();
-      const search = new DueSearch(pool, 'metrics');
+      const search = new DueAccountSearch(pool, 'metrics');
       const old = await ready(workspaceId, 3, '1 hour');
       await ready(workspaceId, 40, '1 minute');
       const other = await ready(workspaceId, 1, '1 second', 'bluesky');
@@ -68,7 +68,7 @@ suite('due accounts and refreshes', (t) => {
 
   t('a walk finds accounts behind a large workspace, and its steps cost the same however many there are', async () => {
     await emptied();
-    const search = new DueSearch(pool, 'metrics');
+    const search = new DueAccountSearch(pool, 'metrics');
     const large = randomUUID();
     await ready(large, 3_000, '2 hours');
     await pool.query(
