@@ -51,7 +51,7 @@ export type ApprovalRequest = Static<typeof approvalEvents.ApprovalRequested>;
 export const approvalStatuses = ['pending', 'approved', 'rejected', 'changes_requested', 'withdrawn'] as const;
 export type ApprovalStatus = (typeof approvalStatuses)[number];
 
-/** What whoever decides is shown, in this order. */
+/** What the approver is shown, in this order. */
 export const shownKinds = [
   ...(['account', 'text', 'title', 'file', 'alt_text', 'cover', 'cover_frame'] as const),
   ...(['first_comment', 'setting', 'ai_label', 'bytes'] as const),

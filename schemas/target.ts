@@ -241,7 +241,10 @@ export const targetEvents = {
     /** With `absent`: when the next attempt starts. Absent: at once. */
     retryAt: Type.Optional(Instant),
   }),
-  /** Nobody has worked the target off for a while, or it was put off for a day. Once, until a person gives it another time or retries it. */
+  /**
+   * No worker has finished the target for a while, or it was rescheduled for a day. Once, until a person gives it another
+   * time or retries it.
+   */
   TargetOverdue: Type.Object({
     /** When its attempt was due, or will be. */
     dueAt: Instant,

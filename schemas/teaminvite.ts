@@ -12,7 +12,7 @@ export const teaminviteEvents = {
     inviteId: Uuid,
     /** The member that the person becomes. */
     memberId: Uuid,
-    /** Null: whoever has the link chooses an address. */
+    /** Null: the person with the link chooses an address. */
     email: Personal(maxEmail),
     name: Personal(maxPersonName),
     role: Role,

@@ -124,7 +124,7 @@ export const credentialCases = (t: Cases, start: () => Promise<CredentialHarness
     assert.equal((await other.read(id))?.secret.refreshToken, credential.secret.refreshToken);
   });
 
-  t('whoever saw another version gets the present one, without a call', async () => {
+  t('a caller that saw another version gets the present one, without a call', async () => {
     const { owner, id } = await kept();
     const next = credentialOf();
     await store.keep(owner, next);
@@ -249,7 +249,7 @@ export const credentialCases = (t: Cases, start: () => Promise<CredentialHarness
     assert.ok(result.kind === 'lapsed' && result.isLost);
   });
 
-  t('whoever waits stops at its signal; a call under way still gets its answer stored', async () => {
+  t('a waiting caller stops at its signal; a call under way still gets its answer stored', async () => {
     const { id } = await kept();
     const network = slowNetwork();
     const stopped = new AbortController();

@@ -73,7 +73,7 @@ export interface CredentialStore {
   /** Null: there is none, or its client was erased. @throws MissingKey */
   read(accountId: string): Promise<Credential | null>;
   /**
-   * Refreshes a credential, one process at a time for each account: whoever comes second waits and gets what the first
+   * Refreshes a credential, one process at a time for each account: a second caller waits and gets what the first
    * one got. The new credential is durable when it resolves, so it is never used before.
    * @param seen the version that the caller found wanting: another one is answered at once
    * @param ask calls the network once, within the signal it is given

@@ -1,6 +1,6 @@
 /**
  * The one way by which adapters call a network: one request over HTTP, sent once, without a retry, within the guard for
- * outgoing calls. Whoever implements it reports each call.
+ * outgoing calls. The implementation reports each call.
  */
 
 /** A part of a file on this machine, read while it is sent. */

@@ -28,7 +28,7 @@ export interface Hearer {
 }
 
 export interface NetworkListener {
-  /** Without secrets: whoever listens holds the lease of this name. */
+  /** Without secrets: the listening process holds the lease of this name. */
   readonly name: string;
   /** Whether this is a credential for which the network tells us things. */
   concerns(credential: Credential): boolean;

@@ -140,7 +140,7 @@ export class PostgresCredentials implements CredentialStore {
     return new Map(rows.map((row) => [row.accountId, row]));
   }
 
-  /** Null: the client was erased. A row that was written during the erasure is deleted by whoever finds it. */
+  /** Null: the client was erased. The next reader deletes a row that was written during the erasure. */
   async #opened(accountId: string, { clientId, version, sealed, expiresAt }: SealedRow): Promise<Opened | null> {
     const key = await this.#options.keys.forReading(clientId);
     if (key === null) {

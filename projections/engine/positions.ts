@@ -199,8 +199,6 @@ export const reachesEnds = async (pool: Pool, log: Log, name: string, timeoutMs:
   return false;
 };
 
-/** Streams that the live read models have parked: their rows show the state before the parked event. */
-
 interface ParkedRow {
   readonly workspaceId: string;
   readonly stream: string;
@@ -215,5 +213,6 @@ const parkedSql = `
 ${withFirsts(`select 'projection-' || name || '-v' || live from ops.projections`, maxRows)}
 select workspace_id::text as "workspaceId", stream from firsts where workspace_id is not null limit ${maxRows}`;
 
+/** Streams that the live read models have parked: their rows show the state before the parked event. */
 export const parkedRows = async (pool: Pool): Promise<readonly ParkedRow[]> =>
   (await pool.query<ParkedRow>({ name: 'parked-rows', text: parkedSql, query_timeout: answerMs } as QueryConfig)).rows;

@@ -128,8 +128,6 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
   });
 };
 
-/** Shared by the rebuilds: starting a new consumer group at the log's ends, and waiting until it reaches later ends. */
-
 type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
 
 export const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
@@ -202,13 +200,6 @@ export const withRebuildLock = async <T>(
     }
   });
 
-/**
- * Fills new tables of a projection beside the live ones while events go on: first from the store, up to a head taken
- * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
- * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
- * rebuild drops them.
- */
-
 interface RebuildOptions extends ProjectOptions {
   readonly name: string;
 }
@@ -221,6 +212,12 @@ interface Rebuilt {
   readonly dropped: boolean;
 }
 
+/**
+ * Fills new tables of a projection beside the live ones while events go on: first from the store, up to a head taken
+ * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
+ * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
+ * rebuild drops them.
+ */
 export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
   withRebuildLock(options.pool, options.name, options.signal, (signal) =>
     rebuildAlone({ ...options, signal }, projectionOf(options.name)),

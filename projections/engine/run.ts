@@ -50,10 +50,6 @@ export const project = (
   });
 };
 
-/**
- * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.
- */
-
 interface RunOptions extends ProjectOptions {
   /** Projections to run; empty = all. */
   readonly names: readonly string[];
@@ -267,6 +263,9 @@ class Runner {
   }
 }
 
+/**
+ * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.
+ */
 export const runProjections = (options: RunOptions): RunningProjections => {
   const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);
   const generations = new Generations(options.pool);

@@ -8,7 +8,7 @@ import { leaseKindOfTargets } from '../queries/due-targets.ts';
 
 export interface UnfinishedTarget {
   readonly id: string;
-  /** When its attempt was due, or since when it is put off, as Postgres writes it, to keep its microseconds. */
+  /** When its attempt was due, or since when it is rescheduled, as Postgres writes it, to keep its microseconds. */
   readonly at: string;
 }
 

@@ -170,8 +170,8 @@ export const bodyAtSql = `case when p.earlier is null or t.post_revision = p.bod
   else coalesce(p.earlier -> 'bodies' -> t.post_revision::text, p.body) end`;
 
 /**
- * What tells whether targets lag: without times, and of the revises and of the releases that name a target only the
- * last one. So a post that is revised ever again keeps no longer a row.
+ * The intents that show whether targets lag, without times: for each target the last revise and the last release. The row
+ * keeps only these, so it does not grow however often callers revise the post.
  */
 export const latestOf = (intents: readonly Intent[]): readonly Intent[] => {
   const seen = { revise: new Set<string>(), release: new Set<string>() };
@@ -189,8 +189,6 @@ export const latestOf = (intents: readonly Intent[]): readonly Intent[] => {
   }
   return latest.reverse();
 };
-
-/** Which posts may still be published with an asset. */
 
 /** Ids of all assets that bodies name, as an array; must agree with `mediaIdsOf` of the domain. */
 const mediaIn = (json: string, body: string): string =>

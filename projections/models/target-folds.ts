@@ -114,8 +114,6 @@ export const modeChanged = <R extends NativeRow>(
     : {}),
 });
 
-/** The segments of a thread as a target shows them. The row holds those that are out; the status says the rest. */
-
 interface SegmentOut {
   readonly externalId: string;
   readonly permalink: string | null;
@@ -146,7 +144,10 @@ export const addSegment = (
   { segment, externalId, permalink, publishedAt }: SegmentOut & { readonly segment: { readonly of: number } },
 ): SegmentsOut => ({ of: segment.of, out: [...(known?.out ?? []), { externalId, permalink, publishedAt }] });
 
-/** @param composed segments of the post's content; once a segment is out, the events say how many there are */
+/**
+ * The segments of a thread as a target shows them. The row holds those that are out; the status says the rest.
+ * @param composed segments of the post's content; once a segment is out, the events say how many there are
+ */
 export const renderSegments = (status: TargetStatus, known: SegmentsOut | null, composed: number) => {
   const { of, out } = known ?? { of: composed, out: [] };
   if (of === 1) return [];

@@ -75,7 +75,7 @@ export interface KeptCredential {
 
 /**
  * Those of a network, the first of each workspace before the second of any. An account without a row counts after an
- * hour: somebody died between its credentials and its event, or the read model lacks it, which its stream tells.
+ * hour: a process crashed between its credentials and its event, or the read model lags; the stream shows which.
  * @param tried ids of accounts to leave out
  */
 export const unusedCredentials = async (
@@ -104,7 +104,6 @@ export const unusedCredentials = async (
 };
 
 /** Open work of archived clients: targets that are not under way, and invites that a guest could still accept. */
-
 const isOpenInvite = (i: string): string => `${i}.revoked_at is null and ${i}.expires_at > now()`;
 
 /** The next clients archived since then that have open work. @param afterId the last one seen */
@@ -157,7 +156,6 @@ export const openInvitesOf = async (
  * Live accounts by their id on the network, whose credentials we have. Several clients may have connected the same one,
  * also clients of other workspaces.
  */
-
 const isLive = (account: string): string => `${account}.status <> 'disconnected' and ${account}.network = 'live'
   and exists (select from ops.network_credentials c where c.account_id = ${account}.id)`;
 

@@ -119,11 +119,6 @@ export const listPosts = async (
   return newestFirst(shown(found), posts, { after: null, limit: page.limit });
 };
 
-/**
- * Posts whose targets lag behind their plan: a worker crashed between the plan and its targets, or is under way. A
- * partial index holds only these posts, and they are few.
- */
-
 /** A post that is behind its plan, with the instant of its last change as Postgres writes it. */
 export interface PostBehind {
   readonly id: string;
@@ -141,6 +136,10 @@ select p.id::text as id, p.updated_at::text as "updatedAt" from read.posts p
 where p.fan_out_behind and (p.updated_at, p.id) > ($1::timestamptz, $2::uuid)
 order by p.updated_at, p.id limit 100`;
 
+/**
+ * Posts whose targets lag behind their plan: a worker crashed between the plan and its targets, or is under way. A
+ * partial index holds only these posts, and they are few.
+ */
 export const postsBehind = async (pool: Pool, after: PostBehind): Promise<readonly PostBehind[]> =>
   (await pool.query<PostBehind>(behindSql, [after.updatedAt, after.id])).rows;
 

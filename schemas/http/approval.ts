@@ -170,7 +170,7 @@ export const Approval = Named(
       post: said(ApprovalPost, 'What the decision is about.'),
       shown: Type.Array(ShownItem, {
         description:
-          'Everything that `contentHash` covers, for the eyes of whoever decides: what each network gets, then what is stored and not sent. The names of files and accounts are those of now.',
+          'Everything that `contentHash` covers, for the approver: what each network gets, then what is stored and not sent. The names of files and accounts are those of now.',
       }),
     },
     {

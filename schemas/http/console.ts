@@ -173,7 +173,7 @@ export const TeamInviteShown = Named(
       createdAt: said(Instant, 'When it was created.'),
       expiresAt: said(Instant, 'When the link ends.'),
       url: Type.Optional(
-        said(Type.String(), 'The link, in the answer to the creation alone. Whoever has it can join.', {
+        said(Type.String(), 'The link, in the answer to the creation alone. A person who has it can join.', {
           examples: ['https://console.example/join/<token>'],
         }),
       ),

@@ -55,7 +55,7 @@ export const ConnectInvite = Named(
       clientId: said(Uuid, 'The client that the accounts are connected to.'),
       url: said(
         Nullable(Type.String()),
-        'The page to send to whoever owns the accounts. Shown to its creation, also in the answer to a repeated call, until the link expires or is revoked; null in lists.',
+        'The page to send to the owner of the accounts. Shown to its creation, also in the answer to a repeated call, until the link expires or is revoked; null in lists.',
         { examples: ['https://console.example/invite/<token>'] },
       ),
       token: said(

@@ -182,7 +182,6 @@ export const resetLog = async ({ log, pool, confirm }: Admin, { has }: Given): P
 };
 
 /** Commands about clusters on this machine's disk whose data folders were removed. They need no database. */
-
 export interface DataFiles {
   /** Clusters of data folders that were removed. */
   former(): readonly Shown[];

@@ -66,7 +66,7 @@ export const linkPerson = async (admin: Admin, { at, flag }: Given): Promise<Com
   return { personId, for: purpose, expiresAt, secret: `${admin.consoleUrl}/${page}/${token}` };
 };
 
-/** The operator's word that the account, as it is now, is of whoever has the address: nothing of it ends. */
+/** The operator's word that the account, as it is now, belongs to the person who has the address: nothing of it ends. */
 export const proveEmail = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
   const personId = await personOf(admin, at(0));
   const command = { type: 'ProveEmail', by: 'operator' } as const;

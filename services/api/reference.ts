@@ -51,8 +51,6 @@ export const errorPages: readonly ErrorPage[] = [
   ...ofReports,
 ];
 
-/** An entry of the catalogue, for programs and for people. */
-
 const showError = ({ code, status, category, title, about }: ErrorPage, baseUrl: string) => ({
   object: 'error' as const,
   code,

@@ -103,8 +103,6 @@ export const health = (report: SelfReport): Middleware => {
   };
 };
 
-/** The api over adapters that its own main, or standalone, has opened. */
-
 interface ApiAdapters {
   readonly databaseUrl: string;
   readonly pool: Pool;
@@ -171,6 +169,7 @@ interface Api {
 /** REST root as callers see it, with `/v1`. */
 export const baseUrlOf = ({ baseUrl }: Pick<Config, 'baseUrl'>, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
+/** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
   const { sandboxProfile, sandboxAhead, connectorsOf } = options;

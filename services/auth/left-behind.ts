@@ -16,7 +16,7 @@ import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { Mode } from '#schemas/common.ts';
 import type { LeftKind } from '#schemas/http/console.ts';
 
-/** What a member made, or their keys did, that goes on: for whoever removes them, or has. */
+/** What a member or their keys made and that goes on: shown before and after the member is removed. */
 
 export interface Left {
   readonly kind: LeftKind;

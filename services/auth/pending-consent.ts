@@ -38,8 +38,8 @@ interface Stored {
 const maxUid = 64;
 
 /**
- * What the authorization asks for. It needs no cookie, because the page is on another host; whoever reads it can still
- * not finish it.
+ * What the authorization asks for. It needs no cookie, because the page is on another host; a reader still cannot
+ * finish it.
  * @param now milliseconds since the epoch
  * @returns null where it is unknown, over, or answered
  */

@@ -7,7 +7,7 @@ import { deviceOf } from './words.ts';
 
 /** Mails that follow an answer: its time tells nothing of whether there is such an account. */
 
-/** Whoever asks for resets keeps no other mail from being sent. */
+/** Each purpose has its own bound, so that a flood of resets keeps no other mail from being sent. */
 type MailPurpose = 'reset' | 'confirm' | 'notice';
 
 /** Mails of one purpose that are on their way at once in this process; beyond that one is not sent, and the log says so. */

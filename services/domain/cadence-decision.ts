@@ -19,7 +19,7 @@ export interface Wanted {
   readonly calls: number;
   /** The time from which it may be claimed. */
   readonly dueAt: number;
-  /** Since when it has been put off; absent or null: it was not. */
+  /** Since when it has been rescheduled; absent or null: it was not. */
   readonly deferredSince?: number | null;
 }
 
@@ -34,7 +34,7 @@ export type CadenceDecision =
 
 /** Milliseconds after which a target is looked at again whose account may not publish at all. */
 const closedMs = 3_600_000;
-/** Milliseconds for which a target is put off in all because its account may not publish: somebody may allow it again. */
+/** Milliseconds for which a target is rescheduled in all because its account may not publish: somebody may allow it again. */
 const closedLimitMs = 24 * 3_600_000;
 /** Milliseconds by which a slot may begin later than it was said, as the calls before it took their time, without a word. */
 const restMs = 120_000;

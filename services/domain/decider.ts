@@ -64,7 +64,7 @@ export class Rejection extends Error {
 
 /**
  * The event with which the thing of a stream was created: the first one that is no fence. Undefined: there is none yet.
- * Whoever takes the first event of a stream for its creation takes a fence for it.
+ * The first event of a stream may be a fence, so it is not always the creation.
  */
 export const birthOf = <Recorded extends { readonly type: string }>(
   { fences = [] }: { readonly fences?: readonly string[] },

@@ -83,7 +83,7 @@ const decide = (command: QuotaCommand, state: QuotaState): readonly QuotaEvent[]
   if (limit !== null && fresh.length > 0 && state.held + fresh.length > limit) {
     throw quotaExceeded(month, limit, resetsAt);
   }
-  // A place that is held for another append is reserved anew: whoever wants to give that one back then finds it changed.
+  // A place that is held for another append is reserved anew: a caller who wants to give the former place back then finds it changed.
   const again =
     awaits === null
       ? []

@@ -41,11 +41,6 @@ const wrongOf = ({ kind, filters, schedule }: ReportDefinition): Issue | null =>
   return null;
 };
 
-/**
- * A saved report. Its law: the outcome of a run is recorded once and never changes, and a run that is requested twice
- * under one id is one run. A removed report runs no more.
- */
-
 type ReportEventData<T extends ReportEvent['type']> = Extract<ReportEvent, { type: T }>['data'];
 export type ReportExport = ReportEventData<'ReportRunCompleted'>['exports'][number];
 
@@ -191,6 +186,10 @@ const evolve: Decider<ReportState, ReportCommand, ReportEvent>['evolve'] = (stat
   }
 };
 
+/**
+ * A saved report. Its law: the outcome of a run is recorded once and never changes, and a run that is requested twice
+ * under one id is one run. A removed report runs no more.
+ */
 export const report: Decider<ReportState, ReportCommand, ReportEvent> = {
   kind: 'report',
   initial: { status: 'none' },

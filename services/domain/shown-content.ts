@@ -25,7 +25,7 @@ import {
 } from './post/content.ts';
 
 /**
- * Everything that the hash of an approval covers, as one list: whoever decides reads all of it, in whichever form. What
+ * Everything that the hash of an approval covers, as one list: every approver reads all of it, in each form. What
  * several networks get alike is one item that names them; what no network gets is an item too, which says why.
  */
 

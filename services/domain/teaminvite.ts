@@ -35,7 +35,7 @@ export type TeamInviteCommand =
 /** Longest life of an invitation, in milliseconds: 30 days. */
 export const maxInviteMs = 30 * 86_400_000;
 
-/** Whoever opens a link cannot tell unknown, revoked, used and expired ones apart. */
+/** Unknown, revoked, used and expired links answer alike. */
 export const isOpenInvite = (
   state: TeamInviteState,
   now: string,

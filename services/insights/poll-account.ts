@@ -52,12 +52,6 @@ const shownOf = async (store: DomainStore, targetId: string): Promise<Shown> => 
   return { use: useOf(state.common.platform, overrides, kinds), hasVideo };
 };
 
-/**
- * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and
- * gives each job its next due time. If the process dies between the append and the new due time, the next worker asks
- * again for the same due instant, finds its event in the stream and appends nothing.
- */
-
 export interface PollTools {
   readonly store: DomainStore;
   readonly jobs: PollJobs;
@@ -83,7 +77,12 @@ const deadRestMs = 60_000;
 /** Bytes that are kept of a parked answer. */
 const maxParked = 16 * 1024;
 
-/** @returns milliseconds in which no worker polls the account again; null: its jobs decide */
+/**
+ * One poll of an account: the worker asks its network for the due figures, appends the answers to the streams, and
+ * gives each job its next due time. If the process dies between the append and the new due time, the next worker asks
+ * again for the same due instant, finds its event in the stream and appends nothing.
+ * @returns milliseconds in which no worker polls the account again; null: its jobs decide
+ */
 export const pollAccount = async (
   cycle: PollCycle,
   source: InsightsSource | null,

@@ -137,14 +137,13 @@ export class InsightsWorker {
   }
 }
 
-/** The loops of the insights process: one consumes events, one polls due accounts, two work on pages. */
-
 export interface InsightsProcess {
   /** Resolves when the signal ended it; rejects with an error that the log cannot recover from. */
   readonly done: Promise<void>;
   readonly consumers: readonly Consumer[];
 }
 
+/** The loops of the insights process: one consumes events, one polls due accounts, two work on pages. */
 export const startInsights = (deps: InsightsDeps, signal: AbortSignal): InsightsProcess => {
   const { log, eventStore, store, codec, pool, logger, config, sourceOf, pollMs = 1_000 } = deps;
   const cadence: Cadence = { ...usual, youngMs: config.insightsYoungDelaysMs, ...deps.cadence };

@@ -40,11 +40,6 @@ const isAllowedOrigin = (origin: string, own: readonly string[]): boolean => {
   return url.protocol === 'http:' && (isLoopback(url.hostname) || own.some((one) => new URL(one).host === url.host));
 };
 
-/**
- * The MCP server as a part of the api's server: it answers its own path and the document about it, and leaves all other
- * requests to the next.
- */
-
 interface McpOptions {
   /** Of this service, as clients show it. */
   readonly version?: string;
@@ -239,6 +234,10 @@ const answerTo = async (
   }
 };
 
+/**
+ * The MCP server as a part of the api's server: it answers its own path and the document about it, and leaves all other
+ * requests to the next.
+ */
 export const mcpPart =
   ({ version = '1' }: McpOptions = {}): Part =>
   (part): Middleware => {

@@ -65,13 +65,6 @@ export const clearReservations = async (deps: ReservationsDeps, signal: AbortSig
   return settled;
 };
 
-/**
- * Deletes uploads that no caller registered a day after it found them, and uploads that came again through a URL that
- * was still valid after the first upload was stored. A repeated offer gives a fresh URL until the asset is registered,
- * so the worker checks each offer once a day until its URLs have expired. The row changes after the deletion, so a
- * crash in between repeats the deletion.
- */
-
 const everyMs = 600_000;
 const batch = 100;
 const dayMs = 86_400_000;
@@ -87,7 +80,13 @@ interface OffersDeps {
   readonly now?: () => number;
 }
 
-/** @returns how many it settled: uploads deleted, and offers that need no further check */
+/**
+ * Deletes uploads that no caller registered a day after it found them, and uploads that came again through a URL that
+ * was still valid after the first upload was stored. A repeated offer gives a fresh URL until the asset is registered,
+ * so the worker checks each offer once a day until its URLs have expired. The row changes after the deletion, so a
+ * crash in between repeats the deletion.
+ * @returns how many it settled: uploads deleted, and offers that need no further check
+ */
 export const clearOffers = async (deps: OffersDeps, signal: AbortSignal): Promise<number> => {
   let cleared = 0;
   for (let more = true; more && !signal.aborted; ) {

@@ -35,12 +35,6 @@ export class HourlyPace {
   }
 }
 
-/**
- * Refreshes network credentials ahead of their end, so that a post which is due does not wait for it. A network that is
- * slow or down delays no other: each has rounds of its own, and one process at a time runs them, so that the budget of
- * an installation's app is kept however many processes there are.
- */
-
 type Refreshers = Readonly<Partial<Record<Platform, Refresher>>>;
 
 interface WatchRules {
@@ -77,7 +71,13 @@ interface Network {
   readonly pace: HourlyPace;
 }
 
-/** Runs until the signal aborts and every refresh under way has ended. */
+/**
+ * Refreshes network credentials ahead of their end, so that a post which is due does not wait for it. A network that is
+ * slow or down delays no other: each has rounds of its own, and one process at a time runs them, so that the budget of
+ * an installation's app is kept however many processes there are.
+ *
+ * Runs until the signal aborts and every refresh under way has ended.
+ */
 export const watchCredentials = async (deps: CredentialWatchDeps, signal: AbortSignal): Promise<void> => {
   const networks = Object.entries(deps.refreshers).map(([platform, refresher]): Network => {
     const rules = { ...usualRules, ...deps.rules?.[platform as Platform] };

@@ -32,14 +32,6 @@ const cancelTargets = async (
   await fanOut(store, postId, context(), { loaded: intent });
 };
 
-/**
- * Cancels the open targets of a disconnected account. The read model that names them may be behind: so the sweeper
- * searches again, also after the account was connected again, and while it is not, the publisher cancels at the claim a
- * target that both missed.
- *
- * A target that the network's own scheduler has is canceled once the network deleted it, which its publisher asks for.
- */
-
 interface Disconnected {
   readonly accountId: string;
   /** Of the account when it was last disconnected, or later while it still was. */
@@ -49,7 +41,14 @@ interface Disconnected {
   readonly causationId: string;
 }
 
-/** Walks one page. @param after the last target that the walk has seen; null: the walk begins */
+/**
+ * Cancels one page of the open targets of a disconnected account. The read model that names them may lag, so the sweeper
+ * searches again, also after a person has connected the account again. If both searches miss a target, the publisher
+ * cancels it at the claim while the account is disconnected.
+ *
+ * Where the network's own scheduler has the target, the publisher asks the network to delete it; then it is canceled.
+ * @param after the last target that the walk has seen; null: the walk begins
+ */
 export const cleanUpDisconnected = async (
   store: DomainStore,
   pool: Pool | ClientBase,
@@ -70,12 +69,6 @@ export const cleanUpDisconnected = async (
   return { next: targets.at(-1) ?? null, fault };
 };
 
-/**
- * Cancels the open targets of an archived client, stops the recycling of its posts and revokes its open invites. The read
- * models that name them may be behind: so the sweeper searches again, at the claim the publisher cancels a target that
- * both missed, and no copy of a recycled post is made for an archived client.
- */
-
 /** Sorts before every id. */
 const lowest = '00000000-0000-0000-0000-000000000000';
 
@@ -94,7 +87,12 @@ interface ArchivedProgress {
 
 const nextSteps = { targets: 'recycles', recycles: 'invites', invites: null } as const;
 
-/** Walks one page. @param progress null: the walk begins */
+/**
+ * Walks one page: cancels the open targets of an archived client, stops the recycling of its posts and revokes its open
+ * invites. The read models that name them may lag, so the sweeper searches again. If both searches miss a target, the
+ * publisher cancels it at the claim; no worker makes a copy of a recycled post for an archived client.
+ * @param progress null: the walk begins
+ */
 export const cleanUpArchived = async (
   store: DomainStore,
   pool: Pool | ClientBase,

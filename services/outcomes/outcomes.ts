@@ -53,16 +53,6 @@ const tendAll = async (store: DomainStore, events: readonly DecodedEvent[]): Pro
   }
 };
 
-/**
- * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
- * about posts out, gives back places of quotas, ends the posts
- * and invites of archived clients and the posts of disconnected accounts, resumes work interrupted by a crash, tells of
- * overdue targets, makes the copies of recycled posts, refreshes credentials ahead of their end, gives back those of
- * disconnected accounts, and listens to networks. Its effects are appends, so its groups are
- * never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
- * event.
- */
-
 export interface OutcomesDeps {
   readonly log: Log;
   /** If the log has lost records, the consumers read them from this store. */
@@ -106,6 +96,14 @@ export interface Outcomes {
   readonly consumers: readonly Consumer[];
 }
 
+/**
+ * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
+ * about posts out, gives back places of quotas, ends the posts and invites of archived clients and the posts of
+ * disconnected accounts, resumes work interrupted by a crash, reports overdue targets, makes the copies of recycled
+ * posts, refreshes credentials ahead of their end, gives back those of disconnected accounts, and listens to networks.
+ * Its effects are appends, so its groups are never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
+ * event.
+ */
 export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes => {
   const { log, eventStore, store, codec, pool, logger, metrics, now } = deps;
   const failed = new AbortController();

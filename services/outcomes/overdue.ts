@@ -13,8 +13,8 @@ import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
 
 /**
- * Tells of targets that are unfinished long after their attempt was due, or that were put off for a day. It runs in the outcomes process and not in the
- * publisher, so that it works when all publishers are down.
+ * Reports targets that are unfinished long after their attempt was due, or that were rescheduled for a day. It runs in
+ * the outcomes process and not in the publisher, so that it works when all publishers are down.
  */
 
 export interface OverdueDeps extends RoundDeps {

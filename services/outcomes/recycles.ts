@@ -173,7 +173,7 @@ const composeCopy = async (
   const kept = new Set(accountIds);
   const times = new Map([...requestedTimes(pattern, day, now)].filter(([accountId]) => kept.has(accountId)));
   const body = await bodyOfCopy(reads, state, accountIds, times);
-  // Judged now: whoever set the recycling may have lost the right to publish unasked since.
+  // Judged now: the person who set the recycling may have lost the right to publish without approval since.
   const needsApproval =
     recycle.needsApproval ||
     hasUnseen(loaded.events, state, kept) ||

@@ -49,13 +49,6 @@ const finishShifts = async (
   }
 };
 
-/**
- * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
- * completes shifts of campaigns, gives back places of quotas, and notes the clean-up of clients that were archived, and
- * of accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
- * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
- */
-
 /** Milliseconds until the read models show every command that raced an archive or a disconnect; later ones see it. */
 const raceMs = 3_600_000;
 
@@ -148,6 +141,12 @@ const noteEach = async (
   return found;
 };
 
+/**
+ * Resumes work interrupted by a crash: it applies plans and intents that a post's stream has and its targets lack,
+ * completes shifts of campaigns, gives back places of quotas, and notes the clean-up of clients that were archived, and
+ * of accounts that were disconnected, while a post for them was being created. No caller waits for this work, so the
+ * sweeper runs in the outcomes process and not in the publisher, which must publish on time.
+ */
 export const runSweeper = (given: SweeperDeps, signal: AbortSignal): Promise<void> => {
   const deps = { resting: new Resting(), quotas: new Map(), ...given };
   return runRounds(deps, 'posts', (stop) => sweep(deps, stop), signal);

@@ -90,11 +90,10 @@ const sizeOf = (file: string): Promise<number> =>
     () => 0,
   );
 
-/** Cuts a network's answer to the lengths of the event schema, and makes its text well-formed. */
-
 const orNull = (text: string | null, most: number): string | null =>
   text === null ? null : wellFormedText(text, most);
 
+/** Cuts a network's answer to the lengths of the event schema, and makes its text well-formed. */
 export const cleanFailure = (failure: Failure): Failure => ({
   category: failure.category,
   code: wellFormedText(failure.code, 100) || 'unknown',

@@ -29,13 +29,6 @@ import { endOf, readContents } from './read.ts';
 export const blobKey = (workspaceId: string, runId: string, format: ReportFormat, sha256: string): string =>
   `${workspaceId}/reports/${runId}/report-${sha256.slice(0, 16)}.${format}`;
 
-/**
- * Makes a run once the figures of its days are final, or once its longest wait is over. The worker reads the figures
- * once, notes the key of each export before it writes the blob, and appends one event when all blobs are written. If
- * the process dies before the event, a worker makes the run again and deletes blobs that no event names. After the
- * event nothing of the run changes.
- */
-
 /** Times that a run is begun before it fails. */
 export const maxTries = 5;
 
@@ -53,7 +46,13 @@ type Tools = ReportDeps & { readonly jobs: ReportJobs };
 /** `waiting`: figures of its days may still change, and the worker tries again later. */
 export type Outcome = 'completed' | 'failed' | 'nothing' | 'waiting';
 
-/** @throws the error that stopped the work; the job then stays */
+/**
+ * Makes a run once the figures of its days are final, or once its longest wait is over. The worker reads the figures
+ * once, notes the key of each export before it writes the blob, and appends one event when all blobs are written. If
+ * the process dies before the event, a worker makes the run again and deletes blobs that no event names. After the
+ * event nothing of the run changes.
+ * @throws the error that stopped the work; the job then stays
+ */
 export const make = async (work: Work, tools: Tools): Promise<Outcome> => {
   const { job, loaded, begun } = work;
   const { state } = loaded;

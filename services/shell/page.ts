@@ -52,8 +52,6 @@ img,video{display:block;width:100%;max-width:100%;height:auto;max-height:36rem;o
 
 export const style = [colours, frame, fields, posts].join('\n');
 
-/** The few pages for people: one template, no script, nothing loaded but the files of a post. */
-
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
   '<': '&lt;',
@@ -107,7 +105,10 @@ export const timeOf = (at: string, timezone: string): string => {
 
 export const expiry = (at: string): string => `<p><small>This link works until ${timeOf(at, 'UTC')}.</small></p>`;
 
-/** @param body trusted HTML: the caller has escaped every value in it. */
+/**
+ * The few pages for people: one template, no script, nothing loaded but the files of a post.
+ * @param body trusted HTML: the caller has escaped every value in it.
+ */
 export const page = (title: string, body: string): string => `<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">

@@ -40,8 +40,6 @@ const ownersLink = async (
   return `/join/${token}`;
 };
 
-/** Creates on the first start: a workspace with an Owner, a test key and a live key. */
-
 interface FirstStart {
   readonly made: { readonly workspaceId: string; readonly testKey: string; readonly liveKey: string } | null;
   /** Path of a link by which the Owner signs in, once. */
@@ -110,7 +108,11 @@ const known = async (deps: Deps): ReturnType<typeof existing> => {
   return existing(deps.pool);
 };
 
-/** After a crash between the workspace and the display of its keys, the next start makes new keys. */
+/**
+ * Creates on the first start: a workspace with an Owner, a test key and a live key.
+ *
+ * After a crash between the workspace and the display of its keys, the next start makes new keys.
+ */
 export const firstStart = async (deps: Deps): Promise<FirstStart> => {
   const positions: Positions = new Map();
   const operator: Operator = {

@@ -27,7 +27,7 @@ const problemIn = (text: string): string => {
 
 /** Milliseconds for which a call that the allowance refuses is sent again. */
 const patienceMs = 60_000;
-/** Requests of the allowance that the tour leaves for whoever looks beside it. */
+/** Requests of the allowance that the tour leaves for a person who looks meanwhile. */
 const leftOver = 20;
 
 /** Milliseconds that keep the calls within the allowance of the key, which the answer tells. */

@@ -251,7 +251,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     return { kind: 'published', ...published(post) };
   }
 
-  /** By account, content and time, whoever asks under whatever key. */
+  /** By account, content and time, for every caller and every key. */
   async findPosts(request: FindRequest): Promise<FindOutcome> {
     if (!this.listsOwnPosts(request.platform)) return { kind: 'not_askable' };
     const faults = faultsOf(request.content, request.account.username);

@@ -5,7 +5,7 @@ import { checkBot, checkChat, later } from './connect.ts';
 import { idIn } from './shapes.ts';
 
 /**
- * The form of the connect page, for a bot of the guest's own: whoever has its token can already post wherever the bot may,
+ * The form of the connect page, for a bot of the guest's own: a person who has its token can already post wherever the bot may,
  * so the name of such a chat gives them nothing more.
  */
 

@@ -32,8 +32,6 @@ const exampleCadence = {
   nextFreeAt: '2026-01-31T08:12:00.000Z',
 };
 
-/** How often accounts may publish, as the api shows it. */
-
 const cadenceAccountOf = ({
   id,
   platform,
@@ -49,6 +47,7 @@ const isoOf = (at: number | null): string | null => (at === null ? null : new Da
 /** Days ahead in which the next free time is looked for. */
 const aheadMs = 8 * 86_400_000;
 
+/** How often accounts may publish, as the api shows it. */
 export const showCadence = async (
   { deps, now }: Pick<Call, 'deps' | 'now'>,
   account: ReturnType<typeof cadenceAccountOf>,

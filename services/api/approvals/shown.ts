@@ -35,8 +35,6 @@ export interface ShownContent {
   readonly targets: readonly CoveredTarget[];
 }
 
-/** What a guest sees of a post: everything that the decision covers, its files, and its times as they are now. */
-
 interface About {
   readonly approvalId: string;
   readonly workspaceId: string;
@@ -48,6 +46,7 @@ const readableMs = 60 * 60_000;
 /** Files whose addresses one page makes; of the others it shows name, size and hash. */
 const maxFiles = 200;
 
+/** What a guest sees of a post: everything that the decision covers, its files, and its times as they are now. */
 export const shownPostOf = async (
   deps: Deps,
   { approvalId, workspaceId, state: { about } }: About,

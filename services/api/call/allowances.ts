@@ -101,7 +101,7 @@ export class Allowances {
   readonly credentials: Allowance;
   /**
    * Of live workspaces: a workspace may have many keys, and each session and app is a credential too. Its programs have
-   * one, and its people another: whoever comes to end a key that takes everything must not find everything taken.
+   * one, and its people another: a person who comes to revoke a key that uses up everything must have requests left.
    */
   readonly workspaces: Allowance;
   /** Of addresses, for tokens that are not valid. */

@@ -57,11 +57,6 @@ export class HeavyBodies {
   }
 }
 
-/**
- * The api holds a body in memory from its first byte to the answer. A caller may take a minute to send a body, or
- * announce more than it sends. Without a bound, a few hundred connections of one key hold a few hundred MiB.
- */
-
 const mebibyte = 1024 * 1024;
 
 interface BodyShares {
@@ -85,6 +80,10 @@ export interface HeldBytes {
   release(): void;
 }
 
+/**
+ * The api holds a body in memory from its first byte to the answer. A caller may take a minute to send a body, or
+ * announce more than it sends. Without a bound, a few hundred connections of one key hold a few hundred MiB.
+ */
 export class BodyBudget {
   readonly #shares: BodyShares;
   readonly #owners = new Map<string, number>();

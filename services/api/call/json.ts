@@ -115,11 +115,6 @@ export const parseJson = (bytes: Buffer): unknown => {
   return value;
 };
 
-/**
- * JSON texts in pieces. A post shows its content once for each of its targets, so an answer may be five hundred times as
- * large as the body that asked for it: written in one turn, it would hold the event loop and its memory for all others.
- */
-
 /** Characters of a text that is written at once, about. */
 const maxAtOnce = 64 * 1_024;
 
@@ -161,7 +156,12 @@ function* partsOf(value: unknown): Generator<string> {
   yield isList ? ']' : '}';
 }
 
-/** The JSON text of a value, a piece in each turn of the event loop. */
+/**
+ * JSON texts in pieces. A post shows its content once for each of its targets, so an answer may be five hundred times as
+ * large as the body that asked for it: written in one turn, it would hold the event loop and its memory for all others.
+ *
+ * The JSON text of a value, a piece in each turn of the event loop.
+ */
 export async function* jsonPieces(value: unknown): AsyncGenerator<string> {
   let piece = '';
   for (const part of partsOf(value)) {

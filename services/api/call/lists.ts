@@ -71,11 +71,6 @@ export const openReadPool = (options: ReadPoolOptions): Knex => {
   });
 };
 
-/**
- * Lists have connections of their own, a deadline, and a share per workspace: a search through long texts keeps the
- * database busy for seconds, and ten of them a second would hold up every other tenant's requests.
- */
-
 /** Filters that no index serves: the database walks the tenant's rows until a page is full. */
 const walkedFilters = ['search', 'platform', 'clientIds'] as const;
 /** Lists in the order of a figure, of all workspaces. */
@@ -84,6 +79,10 @@ const canceledByDeadline = '57014';
 /** How long a list waits for its turn, and how many lists of a workspace may wait. */
 const line = { noun: 'lists', waiting: 20, waitMs: readMs };
 
+/**
+ * Lists have connections of their own, a deadline, and a share per workspace: a search through long texts keeps the
+ * database busy for seconds, and ten of them a second would hold up every other tenant's requests.
+ */
 export class Lists {
   readonly #knex: Knex;
   readonly #walks: Turns;

@@ -193,8 +193,6 @@ export const operation = <P extends TObject | undefined, Q extends TObject | und
   },
 ): Operation => spec as unknown as Operation;
 
-/** How an operation writes to streams. */
-
 /** An event, as every decider gives it. */
 export interface Stored {
   readonly type: string;
@@ -249,6 +247,7 @@ interface StreamCommands<State, Command> {
   readonly act: <Decided = void>(action: Action<State, Command, Decided>) => Promise<Acted<State>>;
 }
 
+/** How an operation writes to streams. */
 export interface Commands {
   readonly stream: <State, Command>(decider: Decider<State, Command, Stored>) => StreamCommands<State, Command>;
   /** For a call that changes more than one stream: accepts it once and carries it out until it is done. */

@@ -54,11 +54,10 @@ class SessionTokens {
   }
 }
 
-/** Every kind of bearer token that the server knows, recognised by its form. */
-
 /** The resource that a caller wants to use. Keys work at both, a session at the api alone, an access token at its own. */
 export type Resource = 'api' | 'mcp';
 
+/** Every kind of bearer token that the server knows, recognised by its form. */
 export class BearerTokens {
   readonly #deps: Pick<Deps, 'baseUrl' | 'mcpUrl'>;
   readonly #keyring: Keyring;

@@ -24,7 +24,7 @@ export const rotateApiKey = operation({
   tag: 'console',
   summary: 'Rotate an API key',
   description:
-    'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. Owners rotate every key, Managers their own: whoever sees the new key has the power of its member. A repeat of the call rotates again.',
+    'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. Owners rotate every key, Managers their own: a reader of the new key has the power of its member. A repeat of the call rotates again.',
   scope: 'agency.read',
   role: 'manager',
   firstParty: true,

@@ -11,7 +11,7 @@ import { personOfCall } from './team.ts';
 
 /** API keys as the console shows them. Keys stay with the live workspace, whichever mode they act in. */
 
-/** Whoever has a key stays in. @throws Rejection where a mail could prove the address of the member, and has not */
+/** A key keeps its access. @throws Rejection where a mail could prove the address of the member, and has not */
 export const requireProvenMember = async (call: Pick<Call, 'deps' | 'principal'>): Promise<void> => {
   const personId = await personOfCall(call);
   if (personId !== null) await requireProven(call.deps, personId);

@@ -66,9 +66,9 @@ const requireMayManage = (by: Role | null, ...touched: readonly Role[]): void =>
 };
 
 /**
- * A command about one member. Whoever changes roles meanwhile is seen: the check runs at the revision of the append, with
- * the role that the caller has there. The role of the call is that of the read models: who has just lost one could take
- * it back.
+ * A command about one member. The check runs at the revision of the append, with the role that the caller has
+ * there, so that it sees every concurrent change of roles. The role of the call is that of the read models, which may
+ * lag: with it, a member who has just lost a role could take it back.
  * @throws Refusal 404, 403
  */
 export const manageMember = async (

@@ -118,8 +118,6 @@ export const withLiveCampaign = async <Shown extends { readonly campaignId: stri
   return state.status === 'deleted' ? { ...shown, campaignId: null } : shown;
 };
 
-/** What the answer to a command on a post warns of: all that a preview of it would. */
-
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'behind' | 'now' | 'correlationId'>;
 
 /** How long an answer waits for what warnings read, milliseconds; then it goes without them. */

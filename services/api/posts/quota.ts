@@ -84,8 +84,6 @@ export const giveBackOrLeave = async (
   }
 };
 
-/** The quota of a workspace as its targets take it. */
-
 type Counting = Pick<Call, 'deps' | 'workspaceId' | 'now'>;
 
 const usedIn = async ({ deps, workspaceId }: Counting, { timezone, quota }: PostingRules, month: string) => {
@@ -97,6 +95,7 @@ const usedIn = async ({ deps, workspaceId }: Counting, { timezone, quota }: Post
   return { period, limit: quota, used, scheduled, remaining, resetsAt: period.to, perPlatform };
 };
 
+/** The quota of a workspace as its targets take it. */
 export const showQuota = async (call: Counting) => {
   const rules = await readPostingRules(call.deps.pool, call.workspaceId);
   return { object: 'quota' as const, ...(await usedIn(call, rules, monthOf(call.now, rules.timezone))) };

@@ -39,7 +39,7 @@ export const clientById = async ({ deps, workspaceId }: Asking, id: string): Pro
   return clientFromStream({ deps, workspaceId }, id);
 };
 
-/** Streams of one call that are read at once: a caller may name 500 ids that nobody has, and others read meanwhile. */
+/** Streams of one call that are read at once: a caller may name 500 unknown ids, and must not delay the reads of others. */
 const readAtOnce = 16;
 
 const selectedOf = (row: AccountRow): SelectedAccount => ({

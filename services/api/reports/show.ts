@@ -43,8 +43,6 @@ const fileNameOf = ({ name, from, to }: Pick<RunRow, 'name' | 'from' | 'to'>, fo
   return `${short.replace(/[\ud800-\udbff]$/, '').trim()} ${from} ${to}.${format}`;
 };
 
-/** A saved report as its owner sees it, and the one that a path names. */
-
 /** @throws Refusal 404, also for one that was removed */
 const readReport = async (
   call: Pick<Call<{ readonly id: string }>, 'deps' | 'workspaceId' | 'params' | 'behind'>,
@@ -255,7 +253,7 @@ export const runReport = operation({
       },
       command: (decided) => ({ type: 'RequestRun', by: 'request', ...decided }),
       rule: async (_loaded, { runId }) => {
-        // Once for the call: whoever holds a place must not wait for it again when another append came first.
+        // Once for the call: the holder of a place must not wait for it again when another append came first.
         if (!placed.has(runId)) await requireRoomForRun(call, params.id, runId);
         placed.add(runId);
       },

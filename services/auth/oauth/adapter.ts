@@ -123,7 +123,7 @@ const touchClient = `with used as (
   )`;
 
 /**
- * One authorization yields one answer: the first result stays, and whoever resumes it second finds it gone. Otherwise two
+ * One authorization yields one answer: the first result stays, and a second resume finds none. Otherwise two
  * tabs could get two codes out of one consent.
  */
 class Interactions extends Artifacts {

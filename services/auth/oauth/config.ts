@@ -44,7 +44,7 @@ const ask = () => {
   const consent = policy.get('consent');
   if (consent === undefined) throw new Error('oidc-provider has no consent prompt');
   consent.checks.clear();
-  // A public client can be impersonated by whoever knows its id, so each authorization asks the person.
+  // A public client can be impersonated by anybody who knows its id, so each authorization asks the person.
   consent.checks.add(
     new interactionPolicy.Check('consent_asked', 'the person must be asked', 'consent_required', (ctx) =>
       ctx.oidc.result?.consent === undefined

@@ -84,7 +84,7 @@ const give = async (
   >[0]);
   own.addResourceScope(resource, scopes.join(' '));
   await own.save();
-  // Whoever ends what is older meanwhile finds the row of the grant, or is found here. If we die before, no code exists.
+  // A concurrent end of older grants finds this row, or this check finds that end. After a crash before it, no code exists.
   if (!(await isOfEra(deps, result))) {
     await revokeGrant(deps, grantId, 'person', { actor });
     return null;

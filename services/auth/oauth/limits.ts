@@ -77,8 +77,8 @@ const newAfterMs = 3_600_000;
 const reserve = 0.25;
 
 /**
- * How many apps may register. A network shares what its addresses may, since whoever rents one has thousands; and what
- * one network, or some, can take leaves a reserve, of which each new network gets one an hour.
+ * How many apps may register. The addresses of a network share one limit, since a tenant of a network has thousands of
+ * addresses; whatever networks take, a reserve is left, of which each new network gets one registration an hour.
  */
 export class Registrations {
   readonly #address: Quota;

@@ -61,7 +61,7 @@ const revoked = async (ctx: KoaContextWithOIDC, families: Families): Promise<voi
   const token: unknown = body?.token;
   const isAnonymous = client === undefined && body?.client_id === undefined && ctx.headers.authorization === undefined;
   if (isAnonymous && typeof token === 'string') {
-    // A public client has nothing but the token to prove who it is: whoever holds it may end it.
+    // A public client has nothing but the token to prove who it is: any holder of the token may end it.
     const found = await provider.RefreshToken.find(token);
     const owner = found === undefined ? undefined : await provider.Client.find(found.clientId ?? '');
     if (found?.grantId !== undefined && owner?.clientAuthMethod === 'none') await families.end(found.grantId, 'client');

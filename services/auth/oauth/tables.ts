@@ -64,8 +64,6 @@ export const oauthKeyVersions = async (pool: Pool): Promise<ReadonlyMap<string, 
   return new Map(rows.map(({ version, count }) => [version, Number(count)]));
 };
 
-/** How rows of what the authorization server issued are found. */
-
 /** Ids of grants are no secrets, but one rule for all leaves no room for a mistake. */
 export const hashOf = (id: string): Buffer => hash('sha256', id, 'buffer');
 

@@ -206,7 +206,7 @@ export const signInByPasskey = async (
   { origin }: RelyingParty,
   { sealed, response, address, knownDevice = null }: PasskeySignIn,
 ): Promise<{ readonly personId: string; readonly era: number } | null> => {
-  // No passkey is guessed: the count bounds the work. That of a known device is its person's, whoever shares the address.
+  // No passkey is guessed: the count bounds the work. A known device has its own count, also behind a shared address.
   const owner = ownerOfDevice(deps, knownDevice);
   const attempted = owner === null ? ofAddress(address) : { what: `passkey from a device of ${owner}`, free: 20 };
   await beginAttempt(deps.pool, attempted);

@@ -40,7 +40,7 @@ interface Waiter {
 
 const tooMany = (): Unavailable => new Unavailable('Too many people sign in at once.');
 
-/** Hashes that wait. Owners take turns; in a full lane whoever has most of it gives a place to whoever has less. */
+/** Hashes that wait. Owners take turns; in a full lane the owner with the most hashes gives a place to an owner with fewer. */
 class HashLane {
   readonly #lines = new Map<string, Waiter[]>();
   #waiting = 0;

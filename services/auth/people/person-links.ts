@@ -70,7 +70,7 @@ const isFull = async (
 };
 
 /**
- * For whoever asks, who may be a stranger. Null where five of the last hour still work: a further mail would say nothing
+ * For any caller, also a stranger. Null where five of the last hour still work: a further mail would say nothing
  * new. The row of the person is locked, so that many who ask at once get no more.
  */
 export const mintAskedLink = async (

@@ -91,8 +91,8 @@ const appendRegistered = async (
 };
 
 /**
- * If we die between the events and the row, the person cannot sign in yet: whoever opens the same invitation again
- * writes the row. Nobody else may, because the password would be theirs.
+ * If we die between the events and the row, the person cannot sign in yet: opening the same invitation again
+ * writes the row. No other way may write it, because the password would be a stranger's.
  */
 const complete = async (
   people: People,

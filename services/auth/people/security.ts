@@ -112,7 +112,7 @@ export interface PasswordLink {
  * had the former password may have connected some. Keys stay, because programs of the workspace work with them.
  *
  * The link proves the address. Of an account whose address nobody has proven, a stranger may have made the passkeys and
- * the second factor: both end where it is wanted. Of a proven one the second factor stays, or whoever reads the mails of
+ * the second factor: both end where it is wanted. Of a proven one the second factor stays, or a reader of the mails of
  * a person would need nothing else.
  * @returns null for a link that ended
  */

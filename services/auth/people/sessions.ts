@@ -95,7 +95,7 @@ export const startSession = async (
   faultPoint('session:after-start');
   const secret = randomBytes(32).toString('base64url');
   const at = new Date(now).toISOString();
-  // The lock waits for whoever ends what is older: their statement finds the session, or this one finds another era.
+  // The lock waits for a statement that ends older sessions: it finds this session, or this one finds another era.
   const { rowCount } = await deps.pool.query(
     `insert into auth.sessions (id, secret_hash, person_id, device, address, created_at, last_used_at, expires_at)
      select $1, $2, person_id, $4, $5, $6, $6, $7 from auth.people

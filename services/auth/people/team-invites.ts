@@ -19,7 +19,7 @@ import { type NewPerson, registerPerson } from './register.ts';
 export interface NewTeamInvite {
   /** Null: a new member. */
   readonly memberId: string | null;
-  /** Null: whoever has the link chooses an address. */
+  /** Null: the person with the link chooses an address. */
   readonly email: string | null;
   readonly name: string | null;
   readonly role: Role;
@@ -36,7 +36,7 @@ export const createTeamInvite = async (
   readonly inviteId: string;
   readonly memberId: string;
   readonly token: string;
-  /** For the mail to the address alone: whoever opens it reads that mail. */
+  /** For the mail to the address alone: only a reader of that mail can open it. */
   readonly mailToken: string;
 }> => {
   const inviteId = uuidv7();
@@ -89,7 +89,7 @@ export const findTeamInvite = async (deps: PeopleDeps, token: string): Promise<O
 };
 
 /**
- * An invitation ends with the power of the member who made it: whoever is removed could otherwise come back through one
+ * An invitation ends with the power of the member who made it: a removed member could otherwise come back through one
  * of their own.
  */
 const mayStillInvite = (
@@ -101,7 +101,7 @@ const mayStillInvite = (
   return inviter !== undefined && mayManage(inviter.role, role);
 };
 
-/** An invitation makes a member once: whoever was removed does not come back through the old link. */
+/** An invitation makes a member once: a removed member does not come back through the old link. */
 const requireStanding = (
   { events, state }: Loaded<WorkspaceState>,
   memberId: string,
@@ -153,8 +153,8 @@ export const joinAs = async (
 };
 
 /**
- * Whoever has a link for any address could ask of every address whether it has an account: only a few of these questions
- * are answered. What was typed wrongly asks nothing.
+ * A person with a link for any address could probe every address for an account, so a link answers only a few addresses.
+ * A form with a mistake asks nothing.
  */
 const registerAsked = async (
   deps: PeopleDeps,

@@ -94,7 +94,7 @@ const show = async (visit: Visit<MemberVisitor>, refused: FormRefusal | null, ty
     data: {
       keys: keys.map((one) => ({
         ...one,
-        // Whoever sees the new key has the power of its member.
+        // A reader of the new key has the power of its member.
         mayRotate: membership.role === 'owner' || one.memberId === membership.memberId,
         modeName: modeName(one.mode),
         scopes: one.scopes.map(scopeShown),

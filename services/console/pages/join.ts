@@ -76,7 +76,7 @@ const join = async (visit: Visit): Promise<void> => {
   let sessionId = visitor?.session.id ?? null;
   const refused = await refusalOf(ctx, async () => {
     if (visitor !== null) return joinAs(deps, link, visitor.personId, positions);
-    // Whoever has the link could otherwise ask of any address whether it has an account.
+    // A person with the link could otherwise probe any address for an account.
     await beginAttempt(deps.pool, { what: `join ${link.inviteId} ${stateOf(ctx).address}`, free: 10 });
     const personId = await joinAsNew(deps, link, { ...typed, password: form.get('password') ?? '' }, positions);
     sessionId = await enter(visit, { personId, by: 'joined' });

@@ -102,7 +102,7 @@ const showConfirm = async (visit: Visit, personId: string, refused: FormRefusal 
 };
 
 /**
- * Whoever is signed in as the person knows the password, and keeps it. Anybody else who has the link sets one: the
+ * A visitor who is signed in as the person knows the password, and keeps it. Anybody else who has the link sets one: the
  * account may have been made by a stranger.
  */
 const confirm = async (visit: Visit): Promise<void> => {

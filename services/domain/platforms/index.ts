@@ -20,7 +20,6 @@ export {
   replyOverrides,
   unusedOverrides,
 } from './overrides.ts';
-export { presentFigures } from './read-figures.ts';
 export {
   capabilities,
   connectable,

@@ -86,7 +86,7 @@ export interface PublishRules {
   readonly absenceIsProof: boolean;
   /** `own_posts`: absence can be seen; `evidence`: the network shows only that a post is there, never that it is not. */
   readonly readsBack: 'own_posts' | 'evidence';
-  /** The network lists all of an account's own posts, whoever may see them. */
+  /** The network lists all of an account's own posts, whatever their audience. */
   readonly listsOwnPosts: boolean;
   /** Milliseconds after the call's deadline within which the post may still appear. */
   readonly settleWindowMs: number;

@@ -92,7 +92,7 @@ export const evolve = (state: TargetState, event: TargetEvent, fact: Fact): Targ
     }
     case 'TargetPublishDeferred': {
       const { retryAt, failure } = event.data;
-      // One that the publisher put off before its claim, or because publishing is held, used up no try.
+      // One that the publisher rescheduled before its claim, or because publishing is held, used up no try.
       const isTry = state.status !== 'pending' && failure.code !== publishingHeld.code;
       const put = deferredBy(common, fact);
       return pending(isTry ? { ...put, defers: common.defers + 1 } : put, retryAt);

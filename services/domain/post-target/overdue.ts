@@ -7,7 +7,7 @@ export const overdueAfterMs = 15 * 60_000;
 /** Milliseconds that deferrals and rate limits may keep a target beyond its time, all together, before it is overdue. */
 export const deferredLimitMs = 24 * 3_600_000;
 
-/** The service looks for targets that nobody works off, and for those that are put off again and again. */
+/** The service looks for targets that no worker finishes, and for those that are rescheduled again and again. */
 export interface RecordOverdue {
   readonly type: 'RecordOverdue';
   readonly now: string;

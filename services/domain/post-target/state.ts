@@ -142,7 +142,7 @@ export const initial: TargetState = { status: 'none' };
 
 /**
  * The target with the time of its release. Nobody asked for a later instant than the planned one, so it has no wall-clock
- * time there and no jitter: whoever counts from either would count from another time than the one at which it goes out.
+ * time there and no jitter: a time counted from either would be another than the one at which it goes out.
  */
 export const releasedAt = (common: TargetCommon, dueAt: string): TargetCommon => {
   if (dueAt === common.dueAt) return common;

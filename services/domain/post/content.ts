@@ -49,8 +49,6 @@ export const firstCommentOf = (platform: Platform, { firstComment }: PlatformCon
     ? firstComment
     : null;
 
-/** The files that a post names, and the renditions that each target needs. */
-
 /** Every file a body names, each once. */
 export const mediaIdsOf = (
   body: Pick<PostBody, 'mediaIds' | 'variants' | 'thread' | 'coverMediaId'>,
@@ -94,11 +92,6 @@ export const needsOfTarget = (
   return [...needs.values()];
 };
 
-/**
- * The hash of what an approver sees and what goes out: texts, files, disclosure and accounts, never times. A post that is
- * moved keeps its approval; a post of which one character changes needs another.
- */
-
 /** The members that the hash covers of a body: `shownContent` shows each, and tsc reports one that it does not show. */
 export const coveredBody = (body: PostBody) => {
   const { content, mediaIds, variants, thread, mediaAltTexts, coverMediaId, coverFrameMs, aiDisclosure } = body;
@@ -120,6 +113,10 @@ const covered = (
 /** A member of what is hashed. */
 export type CoveredMember = keyof ReturnType<typeof covered>;
 
+/**
+ * The hash of what an approver sees and what goes out: texts, files, disclosure and accounts, never times. A post that is
+ * moved keeps its approval; a post of which one character changes needs another.
+ */
 export const contentHashOf = (
   body: PostBody,
   targets: readonly Pick<PlannedTarget, 'accountId'>[],

@@ -5,7 +5,7 @@ import { approvalIdOf } from '../ids.ts';
 
 /**
  * The approval of a post, as the post's own stream knows it. Its law: a post is released only by the approval of its
- * newest request and only with the content that was asked for; whoever changes a held or a released post asks anew in
+ * newest request and only with the content that was asked for; a change of a held or a released post asks anew in
  * the same append, and its targets are held again before the next release.
  */
 

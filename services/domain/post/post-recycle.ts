@@ -122,7 +122,7 @@ const set = (
     recycle.enabled === enabled &&
     recycle.stoppedReason === null &&
     recycle.needsApproval === needsApproval &&
-    // Another caller takes it over: the author of the copies is whoever set it last.
+    // Another caller takes it over: the author of the copies is the caller who set it last.
     isDeepStrictEqual(recycle.setBy, setBy) &&
     isDeepStrictEqual(recycle.settings, settings);
   if (isSame) return [];

@@ -210,8 +210,6 @@ export const errorsOf = (
   return [...new Map(errors.map((one) => [key(one), one])).values()];
 };
 
-/** What a post says on one network, held against the rules of the clients that it concerns there. */
-
 const textsOf = (body: PostBody, platform: Platform): SentTexts => {
   const { segments, overrides } = contentFor(body, platform);
   const [head, ...replies] = segments;

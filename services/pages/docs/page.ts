@@ -117,7 +117,6 @@ ${link('/v1/errors', 'The catalogue of error codes')}
  * The script of Scalar, the viewer. Its own package has 272 others below it, 287 MB, for this one file. Scalar's plugin
  * for Fastify has 20 and holds the same file as a string literal, so we read the literal and run nothing of the plugin.
  */
-
 const holder = '@scalar/fastify-api-reference';
 const opening = 'var standalone_default = ';
 

@@ -140,8 +140,6 @@ const curlSample = (call: SampleCall, baseUrl: string): string => {
   return `${lines.join(' \\\n  ')}\n`;
 };
 
-/** A call through the client that openapi-python-client generates: the package `postline_client`. */
-
 /** `createPost` → `create_post`, `Idempotency-Key` → `idempotency_key`. */
 const snake = (name: string): string =>
   name
@@ -170,6 +168,7 @@ export const literal = (value: unknown, indent = ''): string => {
 const argument = ({ value, format }: SampleParam): string =>
   format === 'uuid' ? `UUID(${literal(value)})` : literal(value);
 
+/** A call through the client that openapi-python-client generates: the package `postline_client`. */
 const pythonSample = (call: SampleCall, baseUrl: string): string => {
   const { operationId, tag, pathParams, query, headers, body, bodySchema, needsToken } = call;
   const module = snake(operationId);
@@ -200,8 +199,6 @@ const pythonSample = (call: SampleCall, baseUrl: string): string => {
   return `${lines.join('\n')}\n`;
 };
 
-/** A call through openapi-fetch, typed by what openapi-typescript makes of the contract. */
-
 /** What the reader's program reads; ours reads its settings in one place. */
 const keyVariable = ['process', 'env', 'POSTLINE_KEY'].join('.');
 
@@ -229,6 +226,7 @@ export const typescriptLiteral = (value: unknown, indent = ''): string => {
 const object = (params: readonly SampleParam[]): Readonly<Record<string, string | number>> =>
   Object.fromEntries(params.map(({ name, value }) => [name, value]));
 
+/** A call through openapi-fetch, typed by what openapi-typescript makes of the contract. */
 const typescriptSample = (call: SampleCall, baseUrl: string): string => {
   const { method, path, pathParams, query, headers, body, needsToken } = call;
   const params = {

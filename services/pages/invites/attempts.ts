@@ -37,8 +37,6 @@ const keepBrowser = (deps: Deps, ctx: Context): string => {
   return value;
 };
 
-/** Attempts of the guest's browser; see the port. */
-
 type Kept = ConnectAttempt['kept'];
 
 /** Binds it to the guest's browser, and answers its token. @throws Refusal `not_found` where the client was erased */

@@ -46,12 +46,6 @@ ${profiles.map(tick).join('\n')}
   return page(words === null ? title : `Not connected: ${title}`, html);
 };
 
-/**
- * A login with several accounts. They are kept, with what the network gave for them, until the guest has chosen; then
- * the choice is ended before the first is connected, so that an answer that was stored for minutes never replaces a
- * newer one. If we die in between, the guest begins again.
- */
-
 /** Networks list pages of a person; more are not shown. */
 const maxOffered = 50;
 
@@ -94,6 +88,11 @@ export const getChoice =
     return choice === null ? showEnded(ctx) : showChoice(ctx, choice, null);
   };
 
+/**
+ * A login with several accounts. They are kept, with what the network gave for them, until the guest has chosen; then
+ * the choice is ended before the first is connected, so that an answer that was stored for minutes never replaces a
+ * newer one. If we die in between, the guest begins again.
+ */
 export const postChoice =
   (tools: InviteTools): Middleware =>
   async (ctx) => {

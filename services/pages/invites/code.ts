@@ -48,11 +48,6 @@ ${alertOf(words)}
   return page(words === null ? title : `Not connected yet: ${title}`, html);
 };
 
-/**
- * The page with a code that the guest posts on the network. The account is connected before the code is given back: if
- * we die in between, the same button finds the same account again, which stores nothing new.
- */
-
 export type KeptCode = {
   readonly code: string;
   readonly message: string;
@@ -101,6 +96,10 @@ const spokenFor = async (
   return found.accounts;
 };
 
+/**
+ * The page with a code that the guest posts on the network. The account is connected before the code is given back: if
+ * we die in between, the same button finds the same account again, which stores nothing new.
+ */
 export const postCode =
   (tools: InviteTools): Middleware =>
   async (ctx) => {

@@ -83,7 +83,7 @@ const ownerOf = (address: readonly number[]): string =>
 
 /**
  * What one network may have of the addresses: the /16 of an IPv4 address, the /32 of an IPv6 address, which is what a
- * provider gets. Whoever rents a /48 has 65,536 owners of an allowance.
+ * provider gets. A tenant of a /48 has 65,536 owners of an allowance.
  * @param owner as `readCaller` gives it
  */
 export const networkOf = (owner: string): string =>

@@ -28,7 +28,7 @@ export class Reading<T> {
     if (known !== null && age < freshMs) return known.value;
     const reading = this.#again();
     if (known === null || age > believedMs) return reading;
-    // Whoever waits for nobody leaves the error to the next reading.
+    // A reading that nobody awaits leaves its error to the next one.
     const orKnown = reading.catch(() => known.value);
     return age < standsMs ? known.value : orKnown;
   }

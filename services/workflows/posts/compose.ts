@@ -106,7 +106,7 @@ export interface ComposedPost<Reads> {
   /** With the campaign, where the caller names one: that of a stored post was checked when it was named. */
   readonly body: PostBody;
   readonly planNumber: number;
-  /** The post that is revised. One that a person was asked about needs an approval again, whoever revises it. */
+  /** The post that is revised. One that a person was asked about needs an approval again, also when its author revises it. */
   readonly revised?: Pick<LivePost, 'approval' | 'plan'>;
   /** The targets keep the times that they have: nobody goes out more often. Default: no. */
   readonly keepsTimes?: boolean;

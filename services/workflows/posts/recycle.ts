@@ -18,7 +18,7 @@ import { tendApprovals } from './approvals.ts';
 /**
  * The copies of a recycled post, as its stream knows them. A copy is stored first and then recorded in the stream of its
  * origin. Its id follows from the origin and its number, so that no two processes make it twice; if we die in between,
- * whoever works on the origin next finds the copy by that id and records it before anything else.
+ * the next worker on the origin finds the copy by that id and records it before anything else.
  */
 
 export interface RecyclingStore {

@@ -4,7 +4,7 @@ import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Months in which places may have been taken for an append that never comes. Streams of months are in no topic of the
- * log, so whoever takes such places notes the month first; the sweeper reads the streams of these months alone.
+ * log, so the taker of such places notes the month first; the sweeper reads the streams of these months alone.
  */
 
 export const migrateNotedMonths = (pool: Pool): Promise<void> =>

@@ -82,15 +82,6 @@ const media: NetworkMedia = {
   },
 };
 
-/**
- * Instagram. Sources: developers.facebook.com, "IG Media Insights" and "IG User Insights" (Graph API v25). Each
- * way to publish has its own set of metrics; a metric of another set fails the call.
- *
- * Of a post `{media, insights}`: the node (`permalink`), and all calls joined into one `data`. Of an account
- * `{user, insights, views, follower_demographics}`: the node (`followers_count`), the metrics of the day, `views` by
- * `media_product_type`, and the demographics by the breakdown they were asked with.
- */
-
 /** `tap_forward` and `TAP_FORWARD` were both seen. */
 const lowered = (source: FigureSource<Readonly<Record<string, number>>>) =>
   mapped(source, (reported) =>
@@ -119,6 +110,14 @@ const liked = { likes: insight('likes'), comments: insight('comments'), saves: i
 /** Instagram documents no unit: a value over 1 is read as percent, since rates of 1 % and less were not seen. */
 const fraction = (reported: number): string => (reported > 1 ? reported / 100 : reported).toFixed(4);
 
+/**
+ * Instagram. Sources: developers.facebook.com, "IG Media Insights" and "IG User Insights" (Graph API v25). Each
+ * way to publish has its own set of metrics; a metric of another set fails the call.
+ *
+ * Of a post `{media, insights}`: the node (`permalink`), and all calls joined into one `data`. Of an account
+ * `{user, insights, views, follower_demographics}`: the node (`followers_count`), the metrics of the day, `views` by
+ * `media_product_type`, and the demographics by the breakdown they were asked with.
+ */
 const insights: InsightsTable = {
   post: {
     feed: { ...all, ...liked, ...afterwards },

@@ -109,8 +109,6 @@ export function shownText(text: string, parseMode: unknown): string {
   return parseMode === 'Markdown' ? withoutMarkdown(text) : text;
 }
 
-/** Telegram. Figures: core.telegram.org/bots/api, "Sending files", "sendPhoto", "sendVideo", "sendAnimation". */
-
 const image: ImageRules = {
   ...anySize,
   formats: ['jpeg', 'png', 'webp'],
@@ -146,6 +144,7 @@ const files: MediaUseRules = {
   cover: { image: { ...image, target: 'thumbnail' }, video: null, gif: null, document: null },
 };
 
+/** Telegram. Figures: core.telegram.org/bots/api, "Sending files", "sendPhoto", "sendVideo", "sendAnimation". */
 const media: NetworkMedia = {
   // "sendMediaGroup": photos and videos together, documents only with documents.
   shapes: [

@@ -30,8 +30,6 @@ export function youtubeTitle(content: string, overrides: Overrides): string | nu
   return title === '' || [...title].length > 100 || /[<>]/.test(title) ? null : title;
 }
 
-/** YouTube. Figures: developers.google.com/youtube, "Videos: insert", "Thumbnails: set"; support.google.com, formats. */
-
 const sounds = ['aac', 'opus', 'vorbis', 'mp3', 'flac', 'ac3', 'pcm_s16le', 'pcm_s24le'];
 const any = (codec: string): CodecRule => ({ codec, profiles: null });
 
@@ -77,18 +75,11 @@ const files: MediaUseRules = {
   },
 };
 
+/** YouTube. Figures: developers.google.com/youtube, "Videos: insert", "Thumbnails: set"; support.google.com, formats. */
 const media: NetworkMedia = {
   shapes: [{ use: 'feed', kinds: ['video'], min: 1, max: 1 }],
   files,
 };
-
-/**
- * YouTube, Data API v3 and Analytics API v2. Sources: developers.google.com/youtube, "videos.batchGetStats" (decimal
- * strings, fresh), "Channel reports" (columns and rows, 48 to 72 hours late; no rows where there is nothing yet).
- *
- * Of a post `{video, totals, retention, traffic, viewers, countries, devices}`: the video, and one report for each kind of
- * row. Of an account `{channel, day}`.
- */
 
 /** The rows of a report, each as a function from a column to its cell; undefined where the report has no rows. */
 const rowsOf = (raw: unknown, report: string) => {
@@ -130,6 +121,13 @@ const breakdowns = {
   deviceType: byLabel('devices', 'deviceType', 'views', asDigits),
 };
 
+/**
+ * YouTube, Data API v3 and Analytics API v2. Sources: developers.google.com/youtube, "videos.batchGetStats" (decimal
+ * strings, fresh), "Channel reports" (columns and rows, 48 to 72 hours late; no rows where there is nothing yet).
+ *
+ * Of a post `{video, totals, retention, traffic, viewers, countries, devices}`: the video, and one report for each kind of
+ * row. Of an account `{channel, day}`.
+ */
 const insights: InsightsTable = {
   post: anyUse({
     ...unreportedPost,
