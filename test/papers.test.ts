@@ -10,7 +10,7 @@ import { adminReads } from '#services/admin/usage.ts';
 import { apiReads } from '#services/api/start.ts';
 import { tools } from '#services/mcp/tools/index.ts';
 import { suite } from '#test/support/suite.ts';
-import { codeOf, reachedFrom } from './architecture/sources.ts';
+import { codeOf, production, reachedFrom, sources } from './architecture/sources.ts';
 
 /** What papers, guides, pages and contracts say: that they deny nothing that works, and leave out nothing that exists. */
 
@@ -20,6 +20,52 @@ const read = (file: string): string => readFileSync(`${root}${file}`, 'utf8');
 /** Words with which a paper denies something, or puts it off. */
 const denials =
   /\bnot (?:yet|supported|implemented|done)\b|\bcomes? (?:next|later)\b|\buntil then\b|\bcannot be\b[^.;]*\byet\b|\bno adapter\b/i;
+
+/**
+ * Words that no name holds, each with the word that the glossary of CONTRIBUTING.md or the field has for it. There are
+ * no exceptions.
+ */
+const bannedWords = new Map(
+  Object.entries({
+    told: 'reported or shown',
+    untold: 'without a report',
+    heard: 'received',
+    unheard: 'unknown',
+    wished: 'requested',
+    misfit: 'violation',
+    misfits: 'violations',
+    unborn: 'preCreationEvents',
+    bell: 'WakeSignal',
+    seat: 'slot',
+    innocent: 'infrastructureFault',
+    standing: 'TargetProgress or MediaReadiness',
+  }),
+);
+
+/** Names whole: types that were several things under one name, and words that are two. */
+const bannedNames = new Map(
+  Object.entries({
+    Held: 'one name for each type, such as LaneState',
+    Verdict: 'one name for each type, such as FailureAction',
+    Turn: 'what it is, such as PollCycle',
+    takeTurn: 'pollAccount',
+    putOff: 'reschedule',
+    viaRequest: 'withIdempotencyRecord',
+    tellPosts: 'recordOutcomes',
+  }),
+);
+
+/** Names in the code of a file. Its texts and patterns are data, such as the words of a network. */
+const namesOf = (file: string): ReadonlySet<string> => {
+  const code = codeOf(file)
+    .replaceAll(/'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"/g, "''")
+    .replaceAll(/(?<=[(,=:[!&|?{}\s])\/(?![*/\s])(?:\\.|\[(?:\\.|[^\]\\\n])*\]|[^/\\\n[])+\//g, "''")
+    .replaceAll(/`(?:\\.|[^`\\])*`/g, (text) => (text.match(/\$\{[^}]*\}/g) ?? []).join(' '));
+  return new Set(code.match(/[A-Za-z_$][\w$]*/g));
+};
+
+const wordsOf = (name: string): readonly string[] =>
+  (name.match(/[A-Z]?[a-z]+|[A-Z]+(?![a-z])/g) ?? []).map((word) => word.toLowerCase());
 
 /** Denials that hold: words of the sentence, and why it is true. */
 const holding: readonly (readonly [words: string, reason: string])[] = [
@@ -188,6 +234,30 @@ suite('papers, guides and contracts', (t) => {
     assert.deepEqual([...new Set(wrong)], []);
     const stale = holding.map(([words]) => words).filter((words) => !used.has(words));
     assert.deepEqual(stale, [], 'no sentence says this any more');
+  });
+
+  t('no name holds a word that the language of the house replaced', () => {
+    const wrong = sources
+      .filter((file) => file !== 'test/papers.test.ts')
+      .flatMap((file) =>
+        [...namesOf(file)].flatMap((name) => {
+          const better =
+            bannedNames.get(name) ??
+            wordsOf(name)
+              .map((word) => bannedWords.get(word))
+              .find((one) => one !== undefined);
+          return better === undefined ? [] : [`${file}: ${name} (say ${better})`];
+        }),
+      );
+    assert.deepEqual(wrong, []);
+  });
+
+  t('no two classes have one name', () => {
+    const classes = production.flatMap((file) =>
+      [...codeOf(file).matchAll(/^(?:export )?(?:abstract )?class (\w+)/gm)].map(([, name = '']) => ({ name, file })),
+    );
+    const twice = [...Map.groupBy(classes, ({ name }) => name).values()].filter(({ length }) => length > 1);
+    assert.deepEqual(twice, []);
   });
 
   t('name every fault of the sandbox in its guide', () => {

@@ -101,8 +101,8 @@ const consoleBeside = ({ baseUrl, port }: Pick<Config, 'baseUrl' | 'port'>): str
 
 const wordsFor = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  const isAway = error instanceof SetupError && error.message.startsWith('DATABASE_URL: ');
-  return isAway ? `${error.message}\nOr leave DATABASE_URL out to work on the data folder.` : error.message;
+  const isUnavailable = error instanceof SetupError && error.message.startsWith('DATABASE_URL: ');
+  return isUnavailable ? `${error.message}\nOr leave DATABASE_URL out to work on the data folder.` : error.message;
 };
 
 const closers: (() => Promise<unknown>)[] = [];

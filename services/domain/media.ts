@@ -316,10 +316,10 @@ const evolveAsset = (
     case 'MediaProbed':
       return { ...state, probe: event.data.probe };
     case 'MediaRenditionsRequested': {
-      const news = event.data.needs.filter((need) => !state.needs.has(needKey(need)));
+      const added = event.data.needs.filter((need) => !state.needs.has(needKey(need)));
       return withNeeds(
         state,
-        news.map(({ platform, use }) => ({ platform, use, status: 'wanted' })),
+        added.map(({ platform, use }) => ({ platform, use, status: 'wanted' })),
       );
     }
     case 'MediaRenditionsPlanned': {

@@ -184,7 +184,7 @@ const composeCopy = async (
   return { id, occurrence, body, ...(await planPost({ author, now }, reads, composed)) };
 };
 
-const unborn: Loaded<PostState> = { state: post.initial, revision: -1, events: [] };
+const noPost: Loaded<PostState> = { state: post.initial, revision: -1, events: [] };
 
 /**
  * Takes the places of a copy right before its append. The id of a copy never changes: where a former attempt died and
@@ -199,7 +199,7 @@ const reserveForCopy = async (
 ): Promise<Loaded<PostState>> => {
   const before = await store.load(post, copy.id);
   // Another process has stored it: the append then conflicts.
-  if (before.state.status !== 'none') return unborn;
+  if (before.state.status !== 'none') return noPost;
   const rules = await postingRulesOf(pool, workspaceId);
   if (rules.quota === null) return before;
   const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());

@@ -192,13 +192,13 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
       const born = connected(clientId);
       const lapse = { stream: born.stream, type: 'AccountReauthRequired', data: { reason: 'expired' } };
       const [life = []] = await worlds([born, lapse, lapse]);
-      const [unborn = []] = await worlds([erased(clientId)]);
+      const [headless = []] = await worlds([erased(clientId)]);
       const tx = await begun();
       try {
         const gap = await new Projector(clientsProjection, 1).apply(tx, life.slice(1));
         assert.equal(gap?.action, 'park');
         assert.match(gap?.reason ?? '', /gap/);
-        assert.match((await new Projector(clientsProjection, 1).apply(tx, unborn))?.reason ?? '', /does not begin/);
+        assert.match((await new Projector(clientsProjection, 1).apply(tx, headless))?.reason ?? '', /does not begin/);
       } finally {
         await end(tx);
       }

@@ -102,7 +102,7 @@ const mayStillInvite = (
 };
 
 /** An invitation makes a member once: a removed member does not come back through the old link. */
-const requireStanding = (
+const requireInviter = (
   { events, state }: Loaded<WorkspaceState>,
   memberId: string,
   link: OpenTeamInviteLink,
@@ -142,12 +142,12 @@ export const joinAs = async (
   // The name of a person is sealed in the person's own stream: here it could not be erased.
   const join = { type: 'Join', memberId, personId, name: 'Member', role } as const;
   const home = await deps.store.load(workspace, workspaceId);
-  requireStanding(home, memberId, link);
+  requireInviter(home, memberId, link);
   workspace.decide(join, home.state);
   // The acceptance decides against a revocation. If we die after it, the person opens the link again and joins then.
   await execute(deps.store, teaminvite, inviteId, { type: 'Accept', personId, now: context.now }, context);
   faultPoint('team-invite:after-accept');
-  const guard = (loaded: Loaded<WorkspaceState>) => requireStanding(loaded, memberId, link);
+  const guard = (loaded: Loaded<WorkspaceState>) => requireInviter(loaded, memberId, link);
   await execute(deps.store, workspace, workspaceId, join, context, { guard, positions });
   faultPoint('team-invite:after-join');
 };

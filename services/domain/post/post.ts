@@ -189,10 +189,10 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
       if (state.status !== 'live') return [];
       const { intentRevision } = command;
       const intent = state.intents.find((one) => one.revision === intentRevision);
-      const news = command.targets.filter(
+      const unrecorded = command.targets.filter(
         ({ targetId }) => intent?.targetIds.includes(targetId) && !intent.skipped.includes(targetId),
       );
-      return [...Map.groupBy(news, ({ reason }) => reason)].map(([reason, targets]) => ({
+      return [...Map.groupBy(unrecorded, ({ reason }) => reason)].map(([reason, targets]) => ({
         type: 'PostTargetsSkipped',
         data: { intentRevision, targetIds: targets.map(({ targetId }) => targetId), reason },
       }));
@@ -231,12 +231,16 @@ const decide = (command: PostCommand, state: PostState): readonly PostEvent[] =>
 
 const settle = (
   state: LivePost,
-  news: { targetId: string; targetRevision: number; outcome: TargetOutcome; publishedAt: string | null },
+  unrecorded: { targetId: string; targetRevision: number; outcome: TargetOutcome; publishedAt: string | null },
 ): LivePost => ({
   ...state,
   targets: {
     ...state.targets,
-    [news.targetId]: { revision: news.targetRevision, outcome: news.outcome, publishedAt: news.publishedAt },
+    [unrecorded.targetId]: {
+      revision: unrecorded.targetRevision,
+      outcome: unrecorded.outcome,
+      publishedAt: unrecorded.publishedAt,
+    },
   },
 });
 

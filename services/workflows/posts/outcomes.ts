@@ -154,8 +154,8 @@ export const recordOutcomesOf = (
   };
   const unrecorded: Unrecorded = async ({ state }) => {
     if (state.status !== 'live') return [];
-    const newsOf = (targetId: string) => newOutcomes(known.get(targetId)?.events ?? [], state.targets[targetId]);
-    if ([...known.keys()].every((targetId) => newsOf(targetId).length === 0)) return [];
+    const unrecordedOf = (targetId: string) => newOutcomes(known.get(targetId)?.events ?? [], state.targets[targetId]);
+    if ([...known.keys()].every((targetId) => unrecordedOf(targetId).length === 0)) return [];
     const failed = Object.keys(state.targets).filter((targetId) => {
       const one = known.get(targetId);
       const isSaidFailed = state.targets[targetId]?.outcome === 'failed' || one?.state.status === 'failed';
@@ -163,20 +163,20 @@ export const recordOutcomesOf = (
     });
     await inGroups(failed, read, targetsAtOnce);
     // What is open again comes before what ended: the post is settled after the last of them, or not at all.
-    const news = [...known.keys()].flatMap(newsOf);
+    const outcomes = [...known.keys()].flatMap(unrecordedOf);
     const isReopened = ({ command }: Outcome): boolean => command.type === 'ReopenTarget';
-    return [...news.filter(isReopened), ...news.filter((one) => !isReopened(one))];
+    return [...outcomes.filter(isReopened), ...outcomes.filter((one) => !isReopened(one))];
   };
   return recordInPost(store, postId, unrecorded, now, given);
 };
 
 /** The last outcome among a target's events that its post has not recorded, behind the last of those that reopened it. */
 const newOutcomes = (events: readonly DecodedEvent[], known: TargetProgress | undefined): readonly Outcome[] => {
-  const news = events
+  const unrecorded = events
     .filter(({ revision }) => revision > (known?.revision ?? -1))
     .flatMap((one) => outcomeOf(one) ?? []);
-  const reopened = news.findLast(({ command }) => command.type === 'ReopenTarget');
-  const last = news.at(-1);
+  const reopened = unrecorded.findLast(({ command }) => command.type === 'ReopenTarget');
+  const last = unrecorded.at(-1);
   return [reopened, last === reopened ? undefined : last].flatMap((one) => one ?? []);
 };
 

@@ -65,9 +65,9 @@ suite('data keys in Postgres', (t) => {
       assert.equal(await one.forReading(client), null);
       assert.equal(await one.forWriting(client), null);
     }
-    const unborn = randomUUID();
-    await keys.destroy(unborn);
-    assert.equal(await another().forWriting(unborn), null);
+    const unknownClient = randomUUID();
+    await keys.destroy(unknownClient);
+    assert.equal(await another().forWriting(unknownClient), null);
   });
 
   t('another process reads null within a second of the destruction', async () => {

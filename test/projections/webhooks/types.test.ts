@@ -499,10 +499,10 @@ suite('webhooks and state agree', (t) => {
       { type: 'JoinCampaign', campaignId: clientId },
       { type: 'LeaveCampaign', campaignId: clientId },
     );
-    const news = fc.oneof({ weight: 6, arbitrary: outcomes }, revised, campaign);
+    const updates = fc.oneof({ weight: 6, arbitrary: outcomes }, revised, campaign);
     const seen = new Set<string>();
     fc.assert(
-      fc.property(fc.array(news, { maxLength: 40 }), (all) => {
+      fc.property(fc.array(updates, { maxLength: 40 }), (all) => {
         carryOut(post, postId, [schedule, ...all], ({ after, event, types, history }) => {
           if (after.status !== 'live') throw new Error('it was scheduled');
           const having = (outcome: TargetOutcome) => names.filter((name) => after.targets[name]?.outcome === outcome);

@@ -16,7 +16,7 @@ interface Reported {
   readonly path: string;
   readonly accountId?: string;
 }
-interface Verdict {
+interface ShownVerdict {
   readonly platform: string;
   readonly ok: boolean;
   readonly errors: readonly Reported[];
@@ -26,9 +26,9 @@ const codes = (reported: readonly Reported[]): readonly string[] => reported.map
 
 suite('rules of clients over HTTP', (t) => {
   const create = (body: object) => tester.post('/posts', own.body({ ...to('x', 'bluesky'), ...body }));
-  const verdicts = async (body: object): Promise<readonly Verdict[]> =>
+  const verdicts = async (body: object): Promise<readonly ShownVerdict[]> =>
     (await tester.post('/posts/preview', own.body({ ...to('x', 'bluesky'), ...body }))).data
-      .verdicts as readonly Verdict[];
+      .verdicts as readonly ShownVerdict[];
 
   t('a banned word refuses the post, for each account whose text has it, before and after overrides', async () => {
     await rule({ bannedWords: ['Cheap', 'buy now'] });

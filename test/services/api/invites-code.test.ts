@@ -174,29 +174,29 @@ suite('a guest connects a chat by a code', (t) => {
     const link = await linkOf();
     const guest = it.guest();
     const { page, code } = await begun(guest, link);
-    const [news, jobs, stranger] = [network.chat(), network.chat({ username: 'cafe_jobs' }), network.chat()];
-    await posted(code, news, jobs, stranger);
+    const [updates, jobs, stranger] = [network.chat(), network.chat({ username: 'cafe_jobs' }), network.chat()];
+    await posted(code, updates, jobs, stranger);
     const choice = await guest.sent(page);
     assert.match(choice, /^\/connect\/choice\/[\w-]{43}$/);
     isEnded(await guest.get(page));
     const shown = await guest.get(choice);
     assert.match(shown.html, /Which accounts of Telegram\?/);
-    for (const { title } of [news, jobs, stranger]) assert.ok(shown.html.includes(title), title);
+    for (const { title } of [updates, jobs, stranger]) assert.ok(shown.html.includes(title), title);
     assert.doesNotMatch(shown.html, / checked/);
     const none = await guest.post(choice);
     assert.equal(none.status, 422);
     assert.match(none.html, /Choose at least one account\./);
     const wrong = await guest.post(choice, { account: '3' });
     assert.equal(wrong.status, 422);
-    const ticked = [news, jobs].map(({ title }) => {
+    const ticked = [updates, jobs].map(({ title }) => {
       const [, at = ''] = new RegExp(`value="(\\d)">[^\\n]*${title}`).exec(shown.html) ?? [];
       return ['account', at] as const;
     });
     assert.equal(await guest.sent(choice, ticked), link.path);
-    assert.deepEqual(await chatsOf(link), [news, jobs].map(({ id }) => String(id)).toSorted());
+    assert.deepEqual(await chatsOf(link), [updates, jobs].map(({ id }) => String(id)).toSorted());
     assert.equal(await secretOf(link, stranger), undefined);
     const connected = (await guest.get(link.path)).html;
-    assert.ok(connected.includes(`<bdi>${news.title}</bdi>`), 'a private channel is named by its title');
+    assert.ok(connected.includes(`<bdi>${updates.title}</bdi>`), 'a private channel is named by its title');
     assert.match(connected, /<bdi>cafe_jobs<\/bdi>/);
     isEnded(await guest.post(choice, ticked));
   });

@@ -34,7 +34,7 @@ interface Warned {
   readonly code: string;
   readonly willFail: boolean;
 }
-interface Verdict {
+interface ShownVerdict {
   readonly accountId: string;
   readonly platform: Platform;
   readonly ok: boolean;
@@ -55,7 +55,7 @@ interface Sent {
 }
 /** What became of the preview of one target. */
 interface Awaited {
-  readonly verdict: Verdict;
+  readonly verdict: ShownVerdict;
   readonly body: Sent;
   readonly scheduledAt: string;
 }
@@ -280,7 +280,7 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
           const { valid, problems, verdicts } = preview.data as unknown as {
             readonly valid: boolean;
             readonly problems: readonly Problem[];
-            readonly verdicts: readonly Verdict[];
+            readonly verdicts: readonly ShownVerdict[];
           };
           const made = await tester.post('/posts', body);
           assert.equal(made.status, valid ? 200 : 422, `${preview.text}\n${made.text}`);

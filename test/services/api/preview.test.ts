@@ -17,7 +17,7 @@ interface Warned {
   readonly mediaId: string | null;
   readonly postId: string | null;
 }
-interface Verdict {
+interface ShownVerdict {
   readonly platform: string;
   readonly accountId: string | null;
   readonly ok: boolean;
@@ -37,7 +37,7 @@ interface Preview {
   readonly valid: boolean;
   readonly problems: readonly { readonly at: string; readonly code: string; readonly errors: readonly Issue[] }[];
   readonly warnings: readonly Warned[];
-  readonly verdicts: readonly Verdict[];
+  readonly verdicts: readonly ShownVerdict[];
   readonly quota: unknown;
   readonly cadence: unknown;
 }
@@ -60,7 +60,7 @@ suite('the preview of a post', (t) => {
     assert.equal(await world.head(), before, 'a preview stored events');
     return answer.data as unknown as Preview;
   };
-  const verdictOf = ({ verdicts }: Preview, platform: string): Verdict => {
+  const verdictOf = ({ verdicts }: Preview, platform: string): ShownVerdict => {
     const found = verdicts.find((one) => one.platform === platform);
     assert.ok(found, platform);
     return found;
@@ -167,7 +167,7 @@ suite('the preview of a post', (t) => {
     const body = { mediaIds: [await clip()], content: `${long}\nmore`, ...to(['tiktok', 'youtube']) };
     const preview = await previewed(all.body(body));
     assert.equal(preview.valid, true);
-    const failing = ({ warnings }: Verdict) => warnings.filter((one) => one.willFail);
+    const failing = ({ warnings }: ShownVerdict) => warnings.filter((one) => one.willFail);
     assert.deepEqual(codes(failing(verdictOf(preview, 'tiktok'))), ['tiktok_privacy_level_required /variants']);
     assert.deepEqual(codes(failing(verdictOf(preview, 'youtube'))), ['youtube_title_required /content']);
     assert.equal(verdictOf(preview, 'youtube').title, null);

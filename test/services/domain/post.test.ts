@@ -488,7 +488,7 @@ suite('post', (t) => {
 
   t('any outcomes in any order: the outcome of the post is recorded when all are settled, and only then', () => {
     const seed = seeded('post news').seed;
-    const news: fc.Arbitrary<PostCommand> = fc
+    const updates: fc.Arbitrary<PostCommand> = fc
       .tuple(fc.constantFrom('a', 'b', 'c'), fc.integer({ min: 0, max: 12 }), fc.integer({ min: 0, max: 3 }))
       .map(([targetId, targetRevision, which]): PostCommand => {
         const outcome = (['published', 'failed', 'canceled'] as const)[which];
@@ -504,7 +504,7 @@ suite('post', (t) => {
       PostCanceled: 'canceled',
     };
     fc.assert(
-      fc.property(fc.array(news, { maxLength: 40 }), (all) => {
+      fc.property(fc.array(updates, { maxLength: 40 }), (all) => {
         const events: Given<PostEvent>[] = [scheduled];
         for (const one of all) {
           const decided = post.decide(one, state(events));

@@ -226,14 +226,14 @@ suite('target', (t) => {
     for (const [tries, seconds] of [31.5, 126, 630].entries()) {
       const now = { attempt: tries + 1, takeover: 0 };
       events = [...events, { type: 'TargetPublishStarted', data: now }];
-      const news: TargetEvent = {
+      const updates: TargetEvent = {
         type: 'TargetPublishDeferred',
         data: { ...now, retryAt: at(100 + seconds), failure },
       };
       given(events)
         .when({ type: 'RecordDeferred', ...now, now: at(100), failure, policy })
-        .then([news], { again: 'claim_lost' });
-      events = [...events, news];
+        .then([updates], { again: 'claim_lost' });
+      events = [...events, updates];
       equal(state(events).status, 'pending');
     }
     const last = { attempt: 4, takeover: 0 };
@@ -250,17 +250,17 @@ suite('target', (t) => {
 
   t('a boundary call that left nothing behind is deferred like a failure before it, and its boundary is over', () => {
     const command = { type: 'RecordDeferred', ...claim, now: at(101), failure, policy, nothingSent: true } as const;
-    const news: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(132.5), failure } };
-    given(crossed).when(command).then([news], { again: 'claim_lost' });
+    const updates: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(132.5), failure } };
+    given(crossed).when(command).then([updates], { again: 'claim_lost' });
     const next: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
     const second = { attempt: 2, takeover: 0, step: 'boundary', data: null, deadline: at(200) };
-    given([...crossed, news, next])
+    given([...crossed, updates, next])
       .when({ type: 'Checkpoint', ...second })
       .then([{ type: 'TargetPublishCheckpointed', data: second }], { again: 'boundary_crossed' });
-    given([...crossed, news, next])
+    given([...crossed, updates, next])
       .when({ type: 'RecordUnknown', attempt: 2, takeover: 0, failure, reconcileAt: at(131) })
       .refused('no_boundary');
-    const always = Array.from({ length: 3 }, () => [news, next]).flat();
+    const always = Array.from({ length: 3 }, () => [updates, next]).flat();
     given([...crossed, ...always])
       .when({ ...command, attempt: 2 })
       .then([{ type: 'TargetFailed', data: { attempt: 2, takeover: 0, failure } }], { again: 'claim_lost' });
@@ -698,9 +698,9 @@ suite('target', (t) => {
     ];
     for (const [index, seconds] of [31.5, 126, 630].entries()) {
       events = [...events, ...lose(index + 1)];
-      const news: TargetEvent = { ...absent, data: { ...absent.data, retryAt: at(140 + seconds) } };
-      given(events).when(settle('reconcile')).then([news], again);
-      events = [...events, news];
+      const updates: TargetEvent = { ...absent, data: { ...absent.data, retryAt: at(140 + seconds) } };
+      given(events).when(settle('reconcile')).then([updates], again);
+      events = [...events, updates];
       const waiting = state(events);
       deepEqual(waiting.status === 'pending' && [waiting.retryAt, waiting.common.unknownSince], [
         at(140 + seconds),

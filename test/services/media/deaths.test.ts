@@ -115,7 +115,7 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     const id = await world.upload(await picture(520), { contentType: 'image/png', platforms: ['x'] });
     await world.settled(id, 'transcoded');
     /** The job's next look, and since when the asset is known to be hidden; null until it was put off. */
-    const putOff = async (least: number, most: number): Promise<boolean> => {
+    const isRescheduled = async (least: number, most: number): Promise<boolean> => {
       const { rows } = await pool.query(
         `select extract(epoch from due_at - now())::float8 as seconds from ops.media_jobs j where asset_id = $1
          and not exists (select from ops.work_leases l where l.kind = 'media' and l.id = j.asset_id::text and l.until > now())`,
@@ -138,10 +138,10 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
 
     await whileLocked('media_v1', async () => {
       await world.command(id, { type: 'Delete' });
-      await until('it waits for the library', () => putOff(1, 5));
+      await until('it waits for the library', () => isRescheduled(1, 5));
     });
     await again();
-    await until('it waits for calls on their way', () => putOff(500, 600));
+    await until('it waits for calls on their way', () => isRescheduled(500, 600));
     await kept();
 
     const postId = randomUUID();
@@ -152,10 +152,10 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     await whileLocked('posts_v1', async () => {
       await execute(posts.store, post, postId, draft, posts.context());
       await again(`, hidden_at = now() - interval '11 minutes'`);
-      await until('it waits for the posts', () => putOff(1, 5));
+      await until('it waits for the posts', () => isRescheduled(1, 5));
     });
     await again();
-    await until('it waits for the post', () => putOff(3_000, 3_600));
+    await until('it waits for the post', () => isRescheduled(3_000, 3_600));
     await kept();
 
     await execute(posts.store, post, postId, { type: 'ReplaceDraft', body: body([]) }, posts.context());

@@ -29,7 +29,7 @@ const tell = (what: Tells): void => {
   process.send?.(what);
 };
 
-class ToldSteps extends RecordedSteps {
+class ReportedSteps extends RecordedSteps {
   override async checkpoint(step: string, data: Json): Promise<void> {
     await super.checkpoint(step, data);
     tell({ kind: 'checkpoint', step, data });
@@ -58,7 +58,7 @@ const watch = setInterval(() => {
   most = Math.max(most, process.memoryUsage.rss());
 }, 5);
 const asked = { ...request, media };
-const outcome = await adapter.publish(asked, new ToldSteps(asked, 10_000));
+const outcome = await adapter.publish(asked, new ReportedSteps(asked, 10_000));
 clearInterval(watch);
 tell({ kind: 'ended', outcome: outcome as unknown as Json, grownBytes: most - before });
 process.disconnect?.();

@@ -117,10 +117,10 @@ export class TelegramSimulator {
 
   /** An administrator changes what the bots may do in the chat. */
   allow(chat: Chat, rights: Chat['rights']): void {
-    const before = this.#standing(chat);
+    const before = this.#rightsIn(chat);
     chat.rights = rights;
     const about = { chat: this.#shown(chat), from: { id: 99 }, date: this.#now() };
-    this.tell({ my_chat_member: { ...about, old_chat_member: before, new_chat_member: this.#standing(chat) } });
+    this.tell({ my_chat_member: { ...about, old_chat_member: before, new_chat_member: this.#rightsIn(chat) } });
   }
 
   react(chat: Chat, messageId: number, counts: Readonly<Record<string, number>>): void {
@@ -262,11 +262,11 @@ export class TelegramSimulator {
       return { status, user: { id: userId, is_bot: false, first_name: 'Somebody' } };
     }
     const user = { id: bot.id, is_bot: true, first_name: 'Postline', username: bot.username };
-    return { ...this.#standing(chat), user };
+    return { ...this.#rightsIn(chat), user };
   }
 
   /** Of the bots in a chat. */
-  #standing({ rights }: Chat): Values {
+  #rightsIn({ rights }: Chat): Values {
     if (rights === 'member' || rights === 'kicked') return { status: rights };
     return { status: 'administrator', can_post_messages: rights === 'admin', can_delete_messages: true };
   }
