@@ -1,4 +1,4 @@
-/** A network that tells of things only while somebody listens. One process listens at a time; two do no harm. */
+/** A network that sends updates only to a listener. One process listens at a time; two do no harm. */
 import type { Credential } from './credentials.ts';
 
 export type HearingState =

@@ -36,7 +36,7 @@ export type CadenceDecision =
 const closedMs = 3_600_000;
 /** Milliseconds for which a target is rescheduled in all because its account may not publish: somebody may allow it again. */
 const closedLimitMs = 24 * 3_600_000;
-/** Milliseconds by which a slot may begin later than it was said, as the calls before it took their time, without a word. */
+/** A slot that begins late by at most so many milliseconds is not rescheduled: the calls before it may have taken longer. */
 const restMs = 120_000;
 /** Milliseconds for which a waiting target keeps its slot when its time has come and no worker has claimed it. */
 export const graceMs = 300_000;

@@ -18,7 +18,7 @@ export type Found =
 
 /** What the list of the official client (`tlds` 1.261) has since the one that we share with X was made. */
 const newer = new Set(['amazon', 'kids', 'music', 'spa']);
-/** What it has no more. */
+/** What the list of the official client no longer has. */
 const gone = new Set(
   `
 abarth active adac afamilycompany aigo alfaromeo an avianca bananarepublic bentley bl blanco bnl boots bq budapest

@@ -11,8 +11,9 @@ import { isDeadToken } from './errors.ts';
 import { contentOf, kinds, type Posted, type UpdateContent, updateIdOf } from './updates.ts';
 
 /**
- * Listens to the operator's bot. The network keeps an update for a day, until a call asks for those after it: we ask for
- * the next ones once these are kept, so that those we die over come again. It gives the updates to one listener of a bot.
+ * Listens to the operator's bot. The network keeps an update for a day, until a call asks for later ones: the
+ * listener asks for the next updates once it has stored these, so that a crash loses none. The network gives the updates
+ * to one listener of a bot.
  */
 
 export interface TelegramListenerOptions extends ApiOptions {
@@ -110,7 +111,7 @@ interface Update {
   readonly what: UpdateContent | null;
 }
 
-/** The network is asked for the rights in a chat as they are now: once for all that it tells of them at a time. */
+/** The listener asks the network for the present rights in a chat, so one question serves all updates about them. */
 const latestRights = (updates: readonly Update[]): readonly Update[] => {
   const last = new Map(
     updates.flatMap(({ what }, at) => (what?.kind === 'rights' ? [[what.chatId, at] as const] : [])),

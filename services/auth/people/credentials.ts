@@ -118,8 +118,8 @@ export class People {
 
   /**
    * Ends every session but one, every link, and the ways in that are to go, in one transaction: a person who came in
-   * by them is out once it commits, also after a crash. The row of the person is locked first: a passkey or a session that was on its
-   * way is either here by then, and goes, or finds another era.
+   * by them is out once it commits, also after a crash. The row of the person is locked first: a passkey or a session that
+   * was on its way is either here by then, and goes, or finds another era.
    * @returns ids of the sessions that ended, of which no event tells yet; null where the era has ended: nothing was done
    */
   renew(
