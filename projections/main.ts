@@ -4,6 +4,7 @@ import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { stores } from '#runtime/process/settings/reads.ts';
 import { migrateAnalytics } from './analytics/live.ts';
 import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
@@ -20,6 +21,7 @@ const chosen = (names: readonly string[]): { readonly models: readonly string[] 
 await runProcess({
   name: 'projections',
   summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
+  reads: [...stores, 'projections', 'analyticsLost'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

@@ -1,11 +1,16 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { faultNames } from '#infra/platforms/sandbox/faults.ts';
+import { configHelp, settingGroups, settingKeys } from '#runtime/process/config.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
+import { adminReads } from '#services/admin/usage.ts';
+import { apiReads } from '#services/api/start.ts';
 import { tools } from '#services/mcp/tools/index.ts';
 import { suite } from '#test/support/suite.ts';
+import { codeOf, reachedFrom } from './architecture/sources.ts';
 
 /** What papers, guides, pages and contracts say: that they deny nothing that works, and leave out nothing that exists. */
 
@@ -57,82 +62,117 @@ const papers = (): readonly (readonly [name: string, sentences: readonly string[
   ['the tools of agents', [...stringsIn(tools)].flatMap(sentencesOf)],
 ];
 
-const files = tracked();
-const folders = new Set(files.flatMap((file) => ancestorsOf(file)));
+/** Rows of the first table below a heading, the cells without their marks. */
+const rowsOf = (text: string): readonly (readonly string[])[] =>
+  [...text.matchAll(/^\| (`.*) \|$/gm)].map(([, row = '']) => row.split(' | ').map((cell) => cell.trim()));
 
-function ancestorsOf(file: string): readonly string[] {
-  const parent = path.posix.dirname(file);
-  return parent === '.' ? [] : [parent, ...ancestorsOf(parent)];
+interface Shown {
+  readonly title: string;
+  readonly settings: readonly (readonly [name: string, fallback: string])[];
 }
 
-const fileName = /^[\w.-]+(?:\/[\w.-]+)*(?:\.(?:ts|mjs|js|md|eta|json|yaml|toml|py|sh|txt|jpg|mov|gz)|\/)$/;
-const pattern = /^(?:[\w./-]*)\*[\w.-]*\.ts$/;
-/** The name of a file that every process has, and what a run makes. */
-const anywhere = new Set(['main.ts', '.cache/tests/']);
+/** What the paper of the operators says of the settings. */
+const explained = (): readonly Shown[] => {
+  const [, section = ''] = read('infra/OPERATING.md').split('\n## Settings\n');
+  return section
+    .split(/^### /m)
+    .slice(1)
+    .map((part) => ({
+      title: part.slice(0, part.indexOf('\n')),
+      settings: rowsOf(part).map(([name = '', fallback = '', what = '']) => {
+        assert.ok(what.length > 5, `${name} is not explained`);
+        return [name.replaceAll('`', ''), fallback.replaceAll('`', '') || 'none'];
+      }),
+    }));
+};
 
-/** What a README of a folder names between backticks: files and folders that exist, and names of which there is none. */
-const placesIn = (readme: string): { readonly named: ReadonlySet<string>; readonly lost: readonly string[] } => {
-  const folder = path.posix.dirname(readme);
-  const named = new Set<string>();
-  const lost: string[] = [];
-  const bases = new Set([folder, '.', `test/${folder}`]);
-  for (const [, code = ''] of read(readme).matchAll(/`([^`\n]+)`/g)) {
-    const words = code.split(' ');
-    if (!words.every((word) => fileName.test(word) || pattern.test(word))) continue;
-    let beside = folder;
-    for (const word of words) {
-      const places = [beside, ...bases].map((base) => path.posix.join(base, word).replace(/\/$/, ''));
-      const found = places.flatMap((place) =>
-        word.includes('*')
-          ? files.filter((file) => path.posix.matchesGlob(file, place))
-          : files.includes(place) || folders.has(place)
-            ? [place]
-            : [],
-      );
-      const [first] = found;
-      if (first === undefined) {
-        if (!anywhere.has(word)) lost.push(`${readme}: ${word}`);
-        continue;
-      }
-      for (const place of word.includes('*') ? found : [first]) named.add(place);
-      if (word.endsWith('/')) bases.add(first);
-      beside = word.endsWith('/') ? first : path.posix.dirname(first);
-    }
-  }
-  return { named, lost };
+const helped = (): readonly Shown[] =>
+  configHelp()
+    .split('\n\n')
+    .map((block) => {
+      const [title = '', ...lines] = block.split('\n');
+      const settings = lines.map((line): [string, string] => {
+        const [, name = '', fallback = ''] = /^ {2}(\S+) .*\[(.+)\]$/.exec(line) ?? [];
+        return [name, fallback];
+      });
+      return { title: title.replace(/:$/, ''), settings };
+    });
+
+const shared: Readonly<Record<string, readonly string[]>> = { callsOut, networks, stores };
+
+/** The settings that a process says it reads. */
+const readsOf = (main: string): readonly string[] => {
+  const [, list = ''] = /^ {2}reads: \[([^\]]*)\]/m.exec(read(main)) ?? [];
+  const own = [...list.matchAll(/'(\w+)'/g)].map(([, key = '']) => key);
+  const taken = [...list.matchAll(/\.\.\.(\w+)/g)].flatMap(([, name = '']) => shared[name] ?? assert.fail(name));
+  return [...own, ...taken];
 };
 
 suite('papers, guides and contracts', (t) => {
-  const readmes = tracked('*/README.md');
-  const placesOf = new Map(readmes.map((readme) => [readme, placesIn(readme)] as const));
-
-  t('READMEs of folders name files that exist', () => {
-    assert.deepEqual(
-      [...placesOf.values()].flatMap(({ lost }) => lost),
-      [],
-    );
+  t('explain each setting to operators, in the groups of --help, with its default', () => {
+    assert.deepEqual(explained(), helped());
+    const grouped = settingGroups.flatMap(({ keys }) => keys);
+    assert.deepEqual(grouped.toSorted(), settingKeys.toSorted(), 'each setting is in one group');
   });
 
-  /** A README that names more than half of the files of a folder is its list; any other names the folder, or one above. */
-  t('READMEs of folders leave out no file that they should list, and no folder', () => {
-    const sources = files.filter((file) => file.endsWith('.ts') && !file.endsWith('.test.ts'));
-    const wrong: string[] = [];
-    for (const [folder, own] of Map.groupBy(sources, (file) => path.posix.dirname(file))) {
-      const above = [folder, ...ancestorsOf(folder)];
-      const readme = above.map((one) => `${one}/README.md`).find((one) => placesOf.has(one));
-      // The folders of the tests mirror the tree.
-      if (readme === 'test/README.md') continue;
-      const { named } = placesOf.get(readme ?? '') ?? {};
-      if (readme === undefined || named === undefined) wrong.push(`${folder}: no README above it`);
-      else {
-        const left = own.filter((file) => !named.has(file));
-        const isList = left.length * 2 < own.length;
-        const isNamed = folder === path.posix.dirname(readme) || above.some((one) => named.has(one));
-        if (isList) wrong.push(...left.map((file) => `${readme}: ${file}`));
-        else if (!isNamed) wrong.push(`${readme}: ${folder}/`);
-      }
+  t('--help of a process lists no setting that nothing in it reads', () => {
+    const processes: Readonly<Record<string, readonly string[]>> = {
+      ...Object.fromEntries(
+        ['media', 'publisher', 'outcomes', 'webhooks', 'insights', 'reports', 'relay'].map((name) => {
+          const main = `services/${name}/main.ts`;
+          return [main, readsOf(main)];
+        }),
+      ),
+      'projections/main.ts': readsOf('projections/main.ts'),
+      'services/api/main.ts': apiReads,
+      'services/admin/main.ts': adminReads,
+    };
+    for (const [main, keys] of Object.entries(processes)) {
+      assert.ok(keys.length > 10, main);
+      const files = [...reachedFrom(main)].filter((file) => !file.startsWith('services/runtime/process/settings/'));
+      const code = files.map(codeOf).join('\n');
+      const idle = keys.filter((key) => !new RegExp(`\\b${key}\\b`).test(code));
+      assert.deepEqual(idle, [], main);
     }
+    const unread = settingKeys.filter((key) => !Object.values(processes).some((keys) => keys.includes(key)));
+    // The first four are of every process, the last of standalone, which reads all.
+    assert.deepEqual(unread, ['opsPort', 'opsHost', 'logFileBytes', 'logFiles', 'tourBluesky']);
+  });
+
+  t('give each package of package.json a reason, and no other', () => {
+    const { dependencies, optionalDependencies, devDependencies } = JSON.parse(read('package.json'));
+    const all = Object.keys({ ...dependencies, ...optionalDependencies, ...devDependencies });
+    const [table = '', fetched = ''] = read('infra/DEPENDENCIES.md').split('\nFetched by what uses them');
+    const rows = rowsOf(table);
+    for (const [packages = '', why = ''] of rows) assert.ok(why.length > 4, `${packages} has no reason`);
+    const named = rows.flatMap(([packages = '']) => [...packages.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name));
+    assert.deepEqual(named.toSorted(), [...new Set(named)].toSorted(), 'each once');
+    const types = all.filter((name) => name.startsWith('@types/'));
+    assert.deepEqual(named.toSorted(), [...all.filter((name) => !types.includes(name)), '@types/*'].toSorted());
+    const marked = rows.flatMap(([packages = '']) =>
+      packages.includes('(optional)') ? [...packages.matchAll(/`([^`]+)`/g)].map(([, name = '']) => name) : [],
+    );
+    assert.deepEqual(marked.toSorted(), Object.keys(optionalDependencies).toSorted());
+    for (const [packages = ''] of rowsOf(fetched)) {
+      const [, name = '', place = ''] = /^`([^`]+)` \(in `([^`]+)`\)$/.exec(packages) ?? [];
+      assert.ok(name !== '' && !all.includes(name), packages);
+      assert.ok(tracked(place).length > 1, place);
+    }
+  });
+
+  t('link only files that exist', () => {
+    const wrong = tracked('*.md')
+      .filter((file) => !file.startsWith('services/pages/docs/'))
+      .flatMap((file) =>
+        [...read(file).matchAll(/\]\((?!https?:|#)([^)#]+)/g)].flatMap(([, name = '']) =>
+          existsSync(path.join(root, path.dirname(file), name)) ? [] : [`${file}: ${name}`],
+        ),
+      );
     assert.deepEqual(wrong, []);
+  });
+
+  t('the README is read in five minutes', () => {
+    assert.ok(read('README.md').trimEnd().split('\n').length <= 150);
   });
 
   t('deny nothing, unless the sentence is on the list with its reason', () => {

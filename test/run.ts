@@ -49,6 +49,8 @@ const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 /** How many short files take turns: with more, one process would run on alone at the end. */
 const IN_TURN = 8;
 const SLOWEST = 5;
+/** The processors are what a run waits for: this is the list to shorten. */
+const BUSIEST = 12;
 const MOST_AGAIN = 4;
 const root = path.resolve(import.meta.dirname, '..');
 const prepareJob = checkJob('prepare', [path.join(root, 'test/support/prepare.ts')], root);
@@ -258,17 +260,24 @@ function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], sta
 
   const slow = outcomes.toSorted((a, b) => b.ms - a.ms).slice(0, SLOWEST);
   console.log(`\nslowest: ${slow.map(({ name, ms }) => `${name} ${seconds(ms)}`).join(', ')}`);
+  const busy = outcomes.toSorted((a, b) => b.processorMs - a.processorMs).slice(0, BUSIEST);
+  console.log(`busiest: ${busy.map(({ name, processorMs }) => `${name} ${seconds(processorMs)}`).join(', ')}`);
+  console.log(`processor time of all: ${seconds(sum((outcome) => outcome.processorMs))}`);
   console.log(`took ${seconds(performance.now() - started)}`);
   if (skipped.length > 0) {
-    console.log(onCi ? '\nskipped, which on CI is a failure:' : '\nskipped:');
-    for (const { file, name, reason } of skipped) console.log(`  ${file}: ${name}: ${reason}`);
+    console.log(onCi ? '\nskipped, which on CI is a failure unless the tool is an extra:' : '\nskipped:');
+    for (const { file, name, reason, isExtra } of skipped)
+      console.log(`  ${isExtra ? 'extra: ' : ''}${file}: ${name}: ${reason}`);
   }
   if (red.length > 0) console.log('\nfailed:');
   for (const { name, failures, why } of red) {
     for (const what of [...failures, ...why]) console.log(`  ${name}: ${what}`);
   }
   if (outcomes.length === 0) console.log('\nfailed: nothing matches, so nothing ran');
-  const failed = sum((outcome) => outcome.failed) + (onCi ? skipped.length : 0) + (outcomes.length === 0 ? 1 : 0);
+  const failed =
+    sum((outcome) => outcome.failed) +
+    (onCi ? skipped.filter(({ isExtra }) => !isExtra).length : 0) +
+    (outcomes.length === 0 ? 1 : 0);
   const tail = skipped.length > 0 && !onCi ? `, ${skipped.length} skipped` : '';
   console.log(unsteady.length > 0 ? `\nunsteady: ${unsteady.join(', ')}` : '');
   console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);

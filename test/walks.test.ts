@@ -5,9 +5,9 @@ import { commands } from '#services/admin/commands.ts';
 import { operations } from '#services/api/operations.ts';
 import { curlCall } from '#test/support/shell-words.ts';
 import { suite } from '#test/support/suite.ts';
-import { codeOf, edges, root, textOf } from './architecture/sources.ts';
+import { codeOf, edges, reachedFrom, root, textOf } from './architecture/sources.ts';
 
-/** The walks of CONTRIBUTING and README: each step is as the tree has it, and what they tell to type exists. */
+/** The walks of CONTRIBUTING and the calls of the papers: each step is as the tree has it, and what they tell to type exists. */
 
 const section = textOf('CONTRIBUTING.md').split('## One command through the files')[1]?.split('\n## ')[0] ?? '';
 const steps = new Map(
@@ -25,15 +25,9 @@ const placesOf = (step: number): readonly string[] => {
   );
 };
 
-const importsBy = Map.groupBy(edges, ({ from }) => from);
-const reached = (from: string): ReadonlySet<string> => {
-  const seen = new Set([from]);
-  for (const file of seen) for (const { to } of importsBy.get(file) ?? []) seen.add(to);
-  return seen;
-};
 const reaches = (from: string, place: string): boolean =>
-  [...reached(from)].some((file) => file === place || (place.endsWith('/') && file.startsWith(place)));
-const imports = (from: string, to: string): boolean => (importsBy.get(from) ?? []).some((edge) => edge.to === to);
+  [...reachedFrom(from)].some((file) => file === place || (place.endsWith('/') && file.startsWith(place)));
+const imports = (from: string, to: string): boolean => edges.some((edge) => edge.from === from && edge.to === to);
 /** Statements that a file sends to Postgres. */
 const queriesOf = (file: string): number => codeOf(file).split(/\.query\(/).length - 1;
 
@@ -108,30 +102,44 @@ suite('the walks of the papers', (t) => {
     assert.deepEqual([x, telegram, bluesky].map(Number), ['x', 'telegram', 'bluesky'].map(count));
   });
 
-  t('README, its calls: an operation, with the headers that it wants and a body of its form', () => {
-    const blocks = [...textOf('README.md').matchAll(/^```\n(curl [\s\S]*?)^```$/gm)].map(([, code = '']) => code);
-    const calls = blocks.flatMap((block) => block.split(/^(?=curl )/m)).filter((code) => code.includes('/v1/'));
-    assert.ok(calls.length >= 4, `only ${calls.length} calls were found`);
-    for (const code of calls) {
-      const [script = ''] = code.split(/^(?!curl |\s)/m);
-      const { method, url, headers, body } = curlCall(script.replace(/^curl -s /, 'curl -sS '), {
-        POSTLINE_KEY: 'sk_test_1',
-      });
-      const { pathname } = new URL(url);
-      const found = operations.find((one) => one.method === method && `/v1${one.path}` === pathname);
-      assert.ok(found, `${method} ${pathname}`);
-      assert.match(headers.authorization ?? '', /^Bearer /, code);
-      if (found.idempotent === 'required') assert.ok(headers['idempotency-key'], code);
-      if (body === null) continue;
-      assert.equal(headers['content-type'], 'application/json', code);
-      const known = Object.keys((found.body as unknown as { readonly properties: object }).properties);
-      assert.deepEqual(
-        Object.keys(JSON.parse(body)).filter((name) => !known.includes(name)),
-        [],
-        code,
-      );
-    }
-  });
+  t(
+    'README and the guide to media, their calls: an operation, with the headers that it wants and a body of its form',
+    () => {
+      const papers = ['README.md', 'services/pages/docs/guides/media.md'].map(textOf).join('\n');
+      const blocks = [...papers.matchAll(/^```(?:bash)?\n(curl [\s\S]*?)^```$/gm)].map(([, code = '']) => code);
+      const calls = blocks
+        .map((block) => block.replace('$(wc -c < coffee.jpg)', '1'))
+        .flatMap((block) => block.split(/^(?=curl )/m))
+        .filter((code) => code.includes('/v1/'));
+      assert.ok(calls.length >= 4, `only ${calls.length} calls were found`);
+      for (const code of calls) {
+        const [script = ''] = code.split(/^(?!curl |\s)/m);
+        const { method, url, headers, body } = curlCall(script.replace(/^curl -s /, 'curl -sS '), {
+          POSTLINE_KEY: 'sk_test_1',
+          ASSET_ID: '<assetId>',
+        });
+        const { pathname } = new URL(url);
+        const parts = decodeURIComponent(pathname).split('/');
+        const found = operations.find(
+          (one) =>
+            one.method === method &&
+            `/v1${one.path}`.split('/').length === parts.length &&
+            `/v1${one.path}`.split('/').every((part, at) => part === parts[at] || part.startsWith('{')),
+        );
+        assert.ok(found, `${method} ${pathname}`);
+        assert.match(headers.authorization ?? '', /^Bearer /, code);
+        if (found.idempotent === 'required') assert.ok(headers['idempotency-key'], code);
+        if (body === null) continue;
+        assert.equal(headers['content-type'], 'application/json', code);
+        const known = Object.keys((found.body as unknown as { readonly properties: object }).properties);
+        assert.deepEqual(
+          Object.keys(JSON.parse(body)).filter((name) => !known.includes(name)),
+          [],
+          code,
+        );
+      }
+    },
+  );
 
   t('every command of the operator that a paper names exists, with its options', () => {
     const papers = globSync(['*.md', '{infra,services,projections,schemas,contracts}/**/*.md'], { cwd: root });

@@ -15,7 +15,7 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { type Config, ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
+import { type Config, ConfigError, type ConfigOf, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
@@ -24,7 +24,7 @@ import { migratePeople } from '#services/auth/people/tables.ts';
 import { type CommandOutput, UsageError } from './context.ts';
 import type { DataFiles } from './installation.ts';
 import { onTerminal, printed } from './print.ts';
-import { type Asked, help, readCommand } from './usage.ts';
+import { type Asked, type adminReads, help, readCommand } from './usage.ts';
 
 /** Longer than other mains: it works on a running installation, a stopped one or a database. */
 
@@ -43,7 +43,7 @@ const carryOut = async (
   if ('onDisk' in command) return command.onDisk(files, given);
   const env = processEnv();
   const folder = path.resolve(dataDir ?? env.DATA_DIR ?? './data');
-  const config = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
+  const config: ConfigOf<(typeof adminReads)[number]> = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
   const embedded = config.databaseUrl === null ? await joinEmbedded(folder) : null;
   if (embedded !== null) closers.push(embedded.stop);
   if (embedded === null && config.secretKey === null && !existsSync(secretKeyFile(folder))) {
@@ -95,7 +95,7 @@ const carryOut = async (
 };
 
 /** As every machine knows standalone, where nobody named it. */
-const consoleBeside = ({ baseUrl, port }: Config): string =>
+const consoleBeside = ({ baseUrl, port }: Pick<Config, 'baseUrl' | 'port'>): string =>
   baseUrl === null ? `http://localhost:${port}` : new URL(baseUrl).origin;
 
 const wordsFor = (error: unknown): string => {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util';
 import { configHelp } from '#runtime/process/config.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { type Command, commands } from './commands.ts';
 import { type Given, UsageError } from './context.ts';
 
@@ -11,6 +12,14 @@ export interface Asked {
   readonly dataDir: string | undefined;
   readonly json: boolean;
 }
+
+/** The settings that a command may read. */
+export const adminReads = [
+  ...stores,
+  ...callsOut,
+  ...networks,
+  ...(['publishing', 'mediaQuota', 'logLevel', 'logFile'] as const),
+] as const;
 
 const common = ['--data DIR', '--json'];
 
@@ -44,7 +53,8 @@ ${lines.join('\n')}
 Exit code: 0 done, 1 refused or failed, 2 not understood.
 
 Environment:
-${configHelp()}
+
+${configHelp(adminReads)}
 `;
 };
 

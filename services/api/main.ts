@@ -5,11 +5,12 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { openDoor } from './server.ts';
-import { baseUrlOf, migrateApi, startApi } from './start.ts';
+import { apiReads, baseUrlOf, migrateApi, startApi } from './start.ts';
 
 await runProcess({
   name: 'api',
   summary: 'the REST API and the invite page',
+  reads: apiReads,
   async main({ config, logger, registry, readiness, report, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
     const door = await openDoor({ ...config, setting: 'PORT', registry });

@@ -1,8 +1,8 @@
 import type { Middleware } from 'koa';
 import type { Allowances } from './call/allowances.ts';
-import type { Invoke } from './call/call.ts';
 import type { CallPatience, Deps } from './call/deps.ts';
 import type { BodyTools } from './call/input.ts';
+import type { Invoke } from './call/invoke.ts';
 import type { Principal } from './call/operation.ts';
 import type { Authenticate } from './callers/authenticate.ts';
 import type { Resource } from './callers/bearer-tokens.ts';
@@ -28,3 +28,9 @@ export interface PartTools {
 }
 
 export type Part = (tools: PartTools) => Middleware;
+
+/** What the whole server needs, its parts included. */
+export interface ServerDeps extends Deps {
+  /** Runs before everything else: /livez and /readyz. */
+  readonly first?: readonly Middleware[];
+}

@@ -15,7 +15,7 @@ import { Counter, Gauge } from '#runtime/process/metrics.ts';
 import { createApp } from './app.ts';
 import type { Deps } from './call/deps.ts';
 import { categoryOf, errors } from './call/errors.ts';
-import type { Part } from './parts.ts';
+import type { Part, ServerDeps } from './parts.ts';
 
 /**
  * Limits the connections that the api accepts, so that one address cannot take all of them and all together cannot
@@ -169,7 +169,7 @@ export interface Door {
   /** `http://host:port` */
   readonly origin: string;
   /** @param parts what it serves beside the api */
-  open(deps: Deps, parts?: readonly Part[]): ApiServer;
+  open(deps: ServerDeps, parts?: readonly Part[]): ApiServer;
   /** Without having been opened. */
   close(): Promise<void>;
 }
@@ -231,7 +231,7 @@ export const openDoor = async (at: DoorOptions): Promise<Door> => {
 
 /** @param at port 0 = any free one. */
 export const startServer = async (
-  deps: Deps,
+  deps: ServerDeps,
   at: { readonly host: string; readonly port: number },
   parts: readonly Part[] = [],
 ): Promise<ApiServer> => (await openDoor({ ...at, setting: 'PORT' })).open(deps, parts);

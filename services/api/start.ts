@@ -27,7 +27,8 @@ import { UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { dropWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
-import type { Config } from '#runtime/process/config.ts';
+import type { Config, ConfigOf } from '#runtime/process/config.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import {
   type Logger,
   publishingCheck,
@@ -51,7 +52,7 @@ import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
 import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
 import { Lists, openReadPool, silenceMs } from './call/lists.ts';
 import { migrateLastUses } from './callers/last-uses.ts';
-import type { Part } from './parts.ts';
+import type { Part, ServerDeps } from './parts.ts';
 import { migrateRunPlaces } from './reports/run-places.ts';
 import type { Door } from './server.ts';
 
@@ -118,11 +119,23 @@ interface ApiAdapters {
   readonly analytics: ClickHouseClient | null;
 }
 
+/** The settings of the api, of its door and of all that it serves. */
+export const apiReads = [
+  ...stores,
+  ...callsOut,
+  ...networks,
+  ...(['trustedProxies', 'maxConnections', 'maxConnectionsPerAddress'] as const),
+  ...(['ratePerMinute', 'rateBurst', 'rateWorkspaceKeys'] as const),
+  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace'] as const),
+] as const;
+
+type ApiConfig = ConfigOf<(typeof apiReads)[number]>;
+
 interface ApiOptions {
   readonly adapters: ApiAdapters;
   /** The server that callers reach. */
   readonly door: Door;
-  readonly config: Config;
+  readonly config: ApiConfig;
   readonly secrets: Secrets;
   readonly logger: Logger;
   readonly readiness: Readiness;
@@ -135,7 +148,7 @@ interface ApiOptions {
   readonly connectorsOf: (options: {
     readonly http: NetworkHttp;
     readonly clock: () => number;
-    readonly config: Config;
+    readonly config: ApiConfig;
   }) => NonNullable<Deps['live']>['connectors'];
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
@@ -156,7 +169,7 @@ interface Api {
 }
 
 /** REST root as callers see it, with `/v1`. */
-export const baseUrlOf = ({ baseUrl }: Config, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
+export const baseUrlOf = ({ baseUrl }: Pick<Config, 'baseUrl'>, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
@@ -186,7 +199,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const http = new GuardedNetworkHttp(egress);
   const { credentials, attempts } = adapters;
   const live = { credentials, attempts, connectors: connectorsOf({ http, clock: time.now, config }) };
-  const deps: Deps = {
+  const deps: ServerDeps = {
     live,
     mailer,
     store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),

@@ -1,8 +1,8 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Secrets } from '#runtime/identity/secrets.ts';
-import { readBody } from '#services/api/call/json.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
+import { readBody } from '#services/api/http/body.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import type { Console } from './deps.ts';
 

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import { within } from '#contracts/base/within.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/call/state.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import { ownerOfDevice } from '#services/auth/people/sign-in.ts';
 import { tooLate } from '#services/pages/links.ts';
 import { readCookie } from './cookies.ts';
@@ -87,7 +87,9 @@ export const consolePages = (it: Console): ConsolePages => {
    */
   const spend = (ctx: Context): Promise<void> => {
     const owner = ownerOfDevice(it.deps, readCookie(it, ctx, 'device'));
-    return owner === null ? allowances.spend(ctx, 1) : allowances.pages.spend(ctx, `person ${owner}`, 1);
+    return owner === null
+      ? allowances.of(stateOf(ctx)).spend(ctx, 1)
+      : allowances.pages.spend(ctx, `person ${owner}`, 1);
   };
   const guarded = async (ctx: Context, work: () => Promise<unknown>): Promise<void> => {
     try {

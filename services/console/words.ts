@@ -1,3 +1,4 @@
+import { lazy } from '#domain/lazy.ts';
 import { scopesOf } from '#domain/roles.ts';
 import { offeredScopes, type Scope, scopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
@@ -70,10 +71,12 @@ export const roleShown = (role: string): { readonly value: string; readonly name
 
 export const modeName = (mode: Mode): string => (mode === 'live' ? 'Live' : 'Sandbox');
 
-const dayAndTime = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' });
+const dayAndTime = lazy(
+  () => new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeStyle: 'short', timeZone: 'UTC' }),
+);
 
 /** @param at ISO 8601 */
-export const when = (at: string): string => `${dayAndTime.format(new Date(at))} UTC`;
+export const when = (at: string): string => `${dayAndTime().format(new Date(at))} UTC`;
 
 /** What to call a browser, from what it says of itself. */
 export const deviceOf = (agent: string): string => {

@@ -2,10 +2,13 @@ import { parseArgs } from 'node:util';
 import { examineNetworks } from '#infra/platforms/doctor.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
-import { ConfigError, processEnv, readConfig } from '#runtime/process/config.ts';
+import { ConfigError, type ConfigOf, configHelp, processEnv, readConfig } from '#runtime/process/config.ts';
+import { callsOut, networks } from '#runtime/process/settings/reads.ts';
 import { asJson, mustBeFixed, printed } from './print.ts';
 
 /** Examines an installation from outside of it: it needs its settings and no database. */
+
+const reads = [...callsOut, ...networks] as const;
 
 const help = `Usage: npm run doctor -- networks [--json]
 
@@ -21,6 +24,10 @@ settings of the api's process, publishes nothing, and shows no secret.
   --json  the answer as JSON on standard output
 
 Exit code: 0 nothing must be fixed, 1 something must, 2 not understood.
+
+Environment:
+
+${configHelp(reads)}
 `;
 
 class Misuse extends Error {}
@@ -40,7 +47,7 @@ const readAsked = (args: string[]): { readonly json: boolean } | null => {
 };
 
 const examine = async ({ json }: { readonly json: boolean }): Promise<void> => {
-  const config = readConfig(processEnv());
+  const config: ConfigOf<(typeof reads)[number]> = readConfig(processEnv());
   const address = config.consoleUrl ?? config.baseUrl;
   const http = new GuardedNetworkHttp(guardOf(config));
   const stopping = new AbortController();

@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
-import { guardOf } from '#runtime/egress/own-hosts.ts';
-import type { Config } from '#runtime/process/config.ts';
+import { type GuardSettings, guardOf } from '#runtime/egress/own-hosts.ts';
 import type { Part } from '#services/api/parts.ts';
 import { oauthPart } from '#services/auth/oauth/part.ts';
 import { consolePart } from '#services/console/part.ts';
@@ -8,7 +7,7 @@ import { mcpPart } from '#services/mcp/part.ts';
 import { pagesParts } from '#services/pages/part.ts';
 
 /** Everything that the public server serves beside the api, in the order in which it is asked. */
-export const frontParts = (config: Config, registry: Registry): readonly Part[] => [
+export const frontParts = (config: GuardSettings, registry: Registry): readonly Part[] => [
   oauthPart({
     registry,
     egress: ({ baseUrl, authUrl, mcpUrl, consoleUrl }) =>

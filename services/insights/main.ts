@@ -9,6 +9,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import type { SourceOf } from './deps.ts';
 import { migrateInsights } from './tables.ts';
 import { startInsights } from './worker.ts';
@@ -16,6 +17,7 @@ import { startInsights } from './worker.ts';
 await runProcess({
   name: 'insights',
   summary: 'asks the networks for figures of posts and accounts, and records them',
+  reads: [...stores, ...callsOut, ...networks, 'leaseTtlMs', 'insightsConcurrency'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'insights', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

@@ -1,7 +1,7 @@
 import type { Scope } from '#schemas/apikey.ts';
 import type { Role } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
-import type { Invocation, Invoked } from '#services/api/call/call.ts';
+import type { Invocation, Invoked } from '#services/api/call/invoke.ts';
 import type { Principal } from '#services/api/call/operation.ts';
 import type { PartTools } from '#services/api/parts.ts';
 import { Cuts } from './cuts.ts';

@@ -5,11 +5,12 @@ import { Type } from 'typebox';
 import { costOf } from '#services/api/call/allowances.ts';
 import { bodyCost, type HeldBytes } from '#services/api/call/bodies.ts';
 import { metered } from '#services/api/call/input.ts';
-import { isJsonType, parseJson, readBody } from '#services/api/call/json.ts';
+import { parseJson } from '#services/api/call/json.ts';
 import type { Principal } from '#services/api/call/operation.ts';
 import { logFailure, toProblem } from '#services/api/call/problems.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/call/state.ts';
+import { isJsonType, readBody } from '#services/api/http/body.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import type { Part, PartTools } from '#services/api/parts.ts';
 import { isHost } from '#services/auth/hosts.ts';
 import { metadataOf, metadataPathOf, metadataUrlOf } from '#services/auth/protected-resource.ts';
@@ -109,7 +110,7 @@ const document = async (ctx: Context, { deps, allowances }: PartTools): Promise<
     ctx.set('Allow', 'GET, HEAD');
     throw new Refusal('method_not_allowed', 'The document takes GET.');
   }
-  await allowances.spend(ctx, 1);
+  await allowances.of(stateOf(ctx)).spend(ctx, 1);
   const documentation = `${new URL(deps.baseUrl()).origin}/docs`;
   ctx.set('Cache-Control', 'public, max-age=300');
   ctx.body = JSON.stringify(
@@ -138,7 +139,8 @@ const messageOf = async (
   held: HeldBytes,
 ): Promise<Message> => {
   const { own, ahead } = costOf(allowances, priced, { searches: false, bytes: ctx.request.length ?? 0 });
-  await allowances.spend(ctx, own + ahead);
+  const purse = allowances.of(stateOf(ctx));
+  await purse.spend(ctx, own + ahead);
   if (!isJsonType(ctx.get('Content-Type'))) {
     throw new Refusal('unsupported_media_type', 'Send Content-Type: application/json.');
   }
@@ -148,7 +150,7 @@ const messageOf = async (
       const text = await readBody(ctx.req, meter.maxBytes, (chunk) => meter.take(chunk));
       return { text, values: meter.values };
     },
-    owe: (requests) => allowances.owe(ctx, requests),
+    owe: (requests) => purse.owe(ctx, requests),
   });
   const text = sent?.text ?? Buffer.alloc(0);
   const weight = { bytes: text.length, values: sent?.values ?? 0 };

@@ -15,6 +15,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { callsOut, stores } from '#runtime/process/settings/reads.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
@@ -47,6 +48,18 @@ export const fetchThroughGuard = (config: GuardSettings): FetchFile => {
 await runProcess({
   name: 'media',
   summary: 'finds out what media files are, and makes of each what every network takes',
+  reads: [
+    ...stores,
+    ...callsOut,
+    'leaseTtlMs',
+    'ffmpegPath',
+    'outdatedFfmpeg',
+    'mediaConcurrency',
+    'mediaDownloads',
+    'mediaDownloadsPerWorkspace',
+    'mediaQuota',
+    'mediaTempDir',
+  ],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     // A program that the operator named must be there. A machine without any ffmpeg starts, and /readyz says so.
     if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);

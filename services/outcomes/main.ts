@@ -9,6 +9,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { sweepMetrics } from './metrics.ts';
@@ -19,6 +20,7 @@ await runProcess({
   name: 'outcomes',
   summary:
     'records the outcomes of targets in their posts, resumes work interrupted by a crash, tells of overdue targets, makes the copies of recycled posts, and listens to networks',
+  reads: [...stores, ...callsOut, ...networks, 'leaseTtlMs', 'publishing'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
     const adapters = await openAdapters({ name: 'outcomes', config, secrets, faultPoint });

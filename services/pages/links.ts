@@ -4,7 +4,7 @@ import type { Allowances } from '#services/api/call/allowances.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { toProblem } from '#services/api/call/problems.ts';
-import { stateOf } from '#services/api/call/state.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
 /** What every page behind a link has in common: the token in its address is the only permission; no cookie, no script. */
@@ -32,7 +32,7 @@ export const forPeople =
   (deps: Deps, allowances: Allowances): Middleware =>
   async (ctx, next) => {
     try {
-      await allowances.spend(ctx, 1);
+      await allowances.of(stateOf(ctx)).spend(ctx, 1);
       await next();
     } catch (error) {
       const { code, headers } = toProblem(error);

@@ -1,6 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Allowances } from '#services/api/call/allowances.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import { operations } from '#services/api/operations.ts';
 import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
@@ -40,7 +41,7 @@ ${places.map(({ path, about }) => `<li><a href="${path}">${escapeHtml(about)}</a
 export const rootPage = (allowances: Allowances): Middleware => {
   const router = new Router({ strict: true, sensitive: true });
   router.get('/', async (ctx) => {
-    await allowances.spend(ctx, 1);
+    await allowances.of(stateOf(ctx)).spend(ctx, 1);
     ctx.set('Vary', 'Accept');
     if (ctx.accepts('application/json', 'text/html') === 'text/html') {
       ctx.set(pageHeaders);

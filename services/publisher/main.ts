@@ -12,6 +12,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { migrateRestores } from '#runtime/work/restores.ts';
@@ -25,6 +26,16 @@ import { runPublisher } from './publisher.ts';
 await runProcess({
   name: 'publisher',
   summary: 'publishes each target at its time, at most once, and finds out what became of it',
+  reads: [
+    ...stores,
+    ...callsOut,
+    ...networks,
+    'leaseTtlMs',
+    'publishing',
+    'publishConcurrency',
+    'ffmpegPath',
+    'mediaTempDir',
+  ],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

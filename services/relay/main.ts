@@ -3,12 +3,14 @@ import { openAdapters } from '#infra/adapters.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { stores } from '#runtime/process/settings/reads.ts';
 import { watchRelay } from './health.ts';
 import { startRelay } from './loop.ts';
 
 await runProcess({
   name: 'relay',
   summary: 'copies the event store to Kafka, in order; one instance is active, others stand by',
+  reads: [...stores, 'leaseTtlMs'],
   requires: ['databaseUrl', 'secretKey', 'kafkaBrokers'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });

@@ -7,12 +7,14 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { stores } from '#runtime/process/settings/reads.ts';
 import { startReports } from './reports.ts';
 import { migrateReports } from './tables.ts';
 
 await runProcess({
   name: 'reports',
   summary: 'makes saved reports when they are due or asked for',
+  reads: [...stores, 'leaseTtlMs', 'reportWaitMs'],
   requires: ['databaseUrl', 'secretKey', 'clickhouseUrl'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });

@@ -10,8 +10,8 @@ import { startEmbedded } from '#infra/postgres/embedded.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { type Config, processEnv } from '#runtime/process/config.ts';
-import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
+import { type Config, processEnv, settingKeys } from '#runtime/process/config.ts';
+import { aborted, type ProcessContext, runProcess } from '#runtime/process/lifecycle.ts';
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
 import { baseUrlOf, migrateApi, startApi } from '#services/api/start.ts';
@@ -55,6 +55,7 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
     name: 'standalone',
     summary: 'all processes with one command',
     ops: false,
+    reads: settingKeys,
     requires: ['secretKey'],
     env: own,
     async main(context) {
@@ -70,21 +71,15 @@ const serveWith = (options: Options, receiver: Receiver): Promise<void> => {
   });
 };
 
-const run: (
-  context: Parameters<Parameters<typeof runProcess>[0]['main']>[0],
+const run = async (
+  context: ProcessContext,
   screen: Screen,
   options: Options,
   own: Readonly<Record<string, string | undefined>>,
   dataDir: string,
   receiver: Receiver,
-) => Promise<void> = async (
-  { config, logger, registry, readiness, report, signal, ready, onClose },
-  screen,
-  options,
-  own,
-  dataDir,
-  receiver,
-) => {
+): Promise<void> => {
+  const { config, logger, registry, readiness, report, signal, ready, onClose } = context;
   if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
   // Before Postgres, so that the operator learns at once of a taken port, and before the threads, which need the
   // address: networks fetch media files from it.
@@ -97,36 +92,20 @@ const run: (
     metrics: () => shown.metrics(),
   });
   onClose(async () => void ops.server.close());
-  const databaseUrl = config.databaseUrl ?? (await embedded({ screen, logger, readiness }, config, dataDir, onClose));
-  const isNewEngine = !existsSync(path.join(dataDir, 'analytics', 'data'));
-  const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
   const secrets = new Secrets(
     config.secretKey ?? '',
     env.SECRET_KEY !== undefined ? 'SECRET_KEY' : secretKeyFile(dataDir),
   );
   const baseUrl = baseUrlOf(config, door);
   const addresses = await addressesOf(config, door);
-  const adapters = await openAdapters({
-    name: 'api',
-    config: { ...config, databaseUrl, clickhouseUrl },
-    secrets,
-    baseUrl: () => baseUrl,
-  });
-  onClose(adapters.close);
-  const silent = await adapters.silent({ analytics: config.clickhouseUrl !== null });
-  for (const line of silent) {
-    logger.warn(line);
-    screen.warning(line);
-  }
-  await migrateApi(adapters.pool);
-  // Not at every start: the check starts the engine.
-  const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
+  const stores = await openStores({ screen, logger, readiness, config, dataDir, onClose, secrets, baseUrl });
+  const { adapters, silent } = stores;
   screen.step('Starting the projections, the publisher, the webhooks and the media worker');
   const threads = startThreads(
     {
       OUTDATED_FFMPEG: outdatedFfmpegAt(config.host),
-      ...{ ...own, DATABASE_URL: databaseUrl, CLICKHOUSE_URL: clickhouseUrl, PORT: String(door.port) },
-      ...(mayBeLost ? { ANALYTICS_LOST: 'rebuild' } : {}),
+      ...{ ...own, DATABASE_URL: stores.databaseUrl, CLICKHOUSE_URL: stores.clickhouseUrl, PORT: String(door.port) },
+      ...(stores.mayBeLost ? { ANALYTICS_LOST: 'rebuild' } : {}),
     },
     report,
   );
@@ -157,41 +136,14 @@ const run: (
     logger,
   });
   screen.started(api.baseUrl, ops.origin, first.made);
-  let passed = true;
-  let tourKey: string | null = null;
   const isTour = options.tour || options.tourOnly || (first.made !== null && !options.noTour);
+  let toured: Toured = { passed: true, testKey: null };
   if (isTour && silent.length > 0) {
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
-    passed = false;
-  } else if (isTour) {
-    const place = await first.tourPlace();
-    tourKey = place.testKey;
-    const network = new SandboxNetwork({ database: adapters });
-    const tourOptions = {
-      baseUrl: api.baseUrl,
-      key: place.testKey,
-      real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await place.liveKey() },
-      session: await place.session(),
-      timezone: place.timezone,
-      sandbox: {
-        now: () => network.now(place.twinId),
-        advance: (ms: number) => network.advance(ms, place.twinId),
-      },
-      screen,
-      receiver,
-      signal,
-    };
-    // Ctrl-C during the tour is not a failure.
-    passed = await tour(tourOptions).catch((error: unknown) => {
-      if (!signal.aborted) throw error;
-      return false;
-    });
-    if (!signal.aborted) {
-      screen.tourEnds({ baseUrl: api.baseUrl, key: place.testKey, link: api.consoleUrl + (await place.ownersLink()) });
-    }
-  }
+    toured = { passed: false, testKey: null };
+  } else if (isTour) toured = await takeTour({ adapters, api, config, first, screen, receiver, signal });
   if (options.tourOnly) {
-    if (!passed) process.exitCode = 1;
+    if (!toured.passed) process.exitCode = 1;
     return;
   }
   if (!signal.aborted) {
@@ -200,12 +152,91 @@ const run: (
       dataDir,
       logFile: own.LOG_FILE ?? '',
       // What it shows to try finds something in the workspace of the tour.
-      testKey: tourKey ?? first.made?.testKey ?? null,
+      testKey: toured.testKey ?? first.made?.testKey ?? null,
       people: { consoleUrl: api.consoleUrl, mcpUrl: api.mcpUrl, link: await first.ownersLink() },
     });
   }
   await Promise.race([aborted(signal), threads.failed]);
   screen.step('Draining');
+};
+
+interface TourParts {
+  readonly adapters: Awaited<ReturnType<typeof openAdapters>>;
+  readonly api: Awaited<ReturnType<typeof startApi>>;
+  readonly config: Config;
+  readonly first: Awaited<ReturnType<typeof firstStart>>;
+  readonly screen: Screen;
+  readonly receiver: Receiver;
+  readonly signal: AbortSignal;
+}
+
+interface Toured {
+  readonly passed: boolean;
+  /** Of the workspace in which the tour left its posts; null: there was no tour. */
+  readonly testKey: string | null;
+}
+
+const takeTour = async ({ adapters, api, config, first, screen, receiver, signal }: TourParts): Promise<Toured> => {
+  const place = await first.tourPlace();
+  const network = new SandboxNetwork({ database: adapters });
+  const tourOptions = {
+    baseUrl: api.baseUrl,
+    key: place.testKey,
+    real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await place.liveKey() },
+    session: await place.session(),
+    timezone: place.timezone,
+    sandbox: {
+      now: () => network.now(place.twinId),
+      advance: (ms: number) => network.advance(ms, place.twinId),
+    },
+    screen,
+    receiver,
+    signal,
+  };
+  // Ctrl-C during the tour is not a failure.
+  const passed = await tour(tourOptions).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+    return false;
+  });
+  if (!signal.aborted) {
+    screen.tourEnds({ baseUrl: api.baseUrl, key: place.testKey, link: api.consoleUrl + (await place.ownersLink()) });
+  }
+  return { passed, testKey: place.testKey };
+};
+
+interface StoreParts {
+  readonly screen: Screen;
+  readonly logger: Logger;
+  readonly readiness: Readiness;
+  readonly config: Config;
+  readonly dataDir: string;
+  readonly onClose: (close: () => Promise<void>) => void;
+  readonly secrets: Secrets;
+  readonly baseUrl: string;
+}
+
+/** Starts the databases that the operator did not name, and opens the adapters on all of them. */
+const openStores = async (parts: StoreParts) => {
+  const { screen, logger, config, dataDir, onClose, secrets, baseUrl } = parts;
+  const databaseUrl = config.databaseUrl ?? (await embedded(parts, config, dataDir, onClose));
+  const isNewEngine = !existsSync(path.join(dataDir, 'analytics', 'data'));
+  const clickhouseUrl = config.clickhouseUrl ?? (await embeddedAnalytics(dataDir, logger, onClose));
+  const adapters = await openAdapters({
+    name: 'api',
+    config: { ...config, databaseUrl, clickhouseUrl },
+    secrets,
+    baseUrl: () => baseUrl,
+  });
+  onClose(adapters.close);
+  const silent = await adapters.silent({ analytics: config.clickhouseUrl !== null });
+  for (const line of silent) {
+    logger.warn(line);
+    screen.warning(line);
+  }
+  await migrateApi(adapters.pool);
+  // Not at every start: the check starts the engine.
+  const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
+  return { adapters, silent, databaseUrl, clickhouseUrl, mayBeLost };
 };
 
 /** The port after the api's own, unless the operator named one; any free port where the api took any free port. */

@@ -29,6 +29,7 @@ Options:
   --help         this text
 
 Environment:
+
 ${configHelp()}
 `;
 

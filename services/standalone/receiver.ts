@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** The receiver of a webhook, written as a reader of our README would write it: it trusts only signed requests. */
+/** The receiver of a webhook, written as a reader of the guide to webhooks would write it: it trusts only signed requests. */
 
 export interface Received {
   readonly id: string;

@@ -98,19 +98,8 @@ const earlyInTheMinute = async (signal: AbortSignal): Promise<void> => {
   if (seconds > 50) await delay((60 - seconds) * 1_000, undefined, { signal });
 };
 
-/** True when every target was published, and every event of the post arrived with both signatures. */
-export const tour = async (options: TourOptions): Promise<boolean> => {
-  const { baseUrl, key, session, timezone, sandbox, real, screen, receiver, signal } = options;
-  const http = new TourClient(baseUrl, key, signal);
-  screen.tourBegins();
-
-  const endpoint = await http.post<{ id: string; url: string; secret: string }>('/webhooks', {
-    url: `http://${receiver.host}/events`,
-    events: ['post.*', 'target.*', 'media.*', 'analytics.refreshed'],
-  });
-  receiver.expect(endpoint.secret);
-  screen.event('webhook registered', `post.*, target.*, media.*, analytics.refreshed to ${endpoint.url}`);
-
+/** A client with an account on every network, each connected over an invite as its owner would do it. */
+const connectClient = async (http: TourClient, screen: Screen): Promise<{ readonly id: string }> => {
   const client = await http.post<{ id: string; name: string }>('/clients', {
     name: 'Northwind Coffee',
     type: 'brand',
@@ -131,6 +120,23 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
   }
   const accounts = await connected(http, client.id);
   screen.event('accounts connected', accounts.map((one) => one.platform).join(', '));
+  return client;
+};
+
+/** True when every target was published, and every event of the post arrived with both signatures. */
+export const tour = async (options: TourOptions): Promise<boolean> => {
+  const { baseUrl, key, session, timezone, sandbox, real, screen, receiver, signal } = options;
+  const http = new TourClient(baseUrl, key, signal);
+  screen.tourBegins();
+
+  const endpoint = await http.post<{ id: string; url: string; secret: string }>('/webhooks', {
+    url: `http://${receiver.host}/events`,
+    events: ['post.*', 'target.*', 'media.*', 'analytics.refreshed'],
+  });
+  receiver.expect(endpoint.secret);
+  screen.event('webhook registered', `post.*, target.*, media.*, analytics.refreshed to ${endpoint.url}`);
+
+  const client = await connectClient(http, screen);
 
   const { photo, clip } = await prepareMedia(http, { clientId: client.id, receiver, screen, signal });
 

@@ -11,6 +11,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { callsOut, stores } from '#runtime/process/settings/reads.ts';
 import { keyVersionsInUse } from './endpoints.ts';
 import { runRetention } from './retention.ts';
 import { Sender } from './sender.ts';
@@ -19,6 +20,15 @@ import { migrateSender } from './statements.ts';
 await runProcess({
   name: 'webhooks',
   summary: 'mints a delivery for each event that an endpoint subscribes to, and sends it until the receiver accepts it',
+  reads: [
+    ...stores,
+    ...callsOut,
+    'webhookPerEndpoint',
+    'webhookPerHost',
+    'webhookPerTenant',
+    'webhookConcurrency',
+    'webhookHostFailures',
+  ],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
     const adapters = await openAdapters({ name: 'webhooks', config, secrets });

@@ -75,7 +75,7 @@ export class Sender implements Handover {
   constructor(deps: SenderDeps) {
     const { config, pool, secrets, logger } = deps;
     if (config.webhookLeaseMs <= 2 * config.webhookExchangeMs) {
-      throw new Error('WEBHOOK_LEASE_MS must be more than twice WEBHOOK_EXCHANGE_MS');
+      throw new Error('webhookLeaseMs must be more than twice webhookExchangeMs');
     }
     this.leaseMs = config.webhookLeaseMs;
     this.#deps = deps;

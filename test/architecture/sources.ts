@@ -73,3 +73,12 @@ export const importsOf = (file: string): readonly Import[] => {
 };
 
 export const edges: readonly Import[] = sources.flatMap(importsOf);
+
+const importsBy = Map.groupBy(edges, ({ from }) => from);
+
+/** The file, and every file that it imports over any number of others. */
+export const reachedFrom = (from: string): ReadonlySet<string> => {
+  const seen = new Set([from]);
+  for (const file of seen) for (const { to } of importsBy.get(file) ?? []) seen.add(to);
+  return seen;
+};

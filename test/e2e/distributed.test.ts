@@ -16,6 +16,7 @@ import { compose, prepare, published, targetsOf, upload } from '#test/support/ma
 import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 const missing = await kafkaMissing();
@@ -112,8 +113,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
       OUTDATED_FFMPEG: 'take',
       LEASE_TTL_MS: '2000',
       PRIVATE_TARGETS: receiver.host,
-      WEBHOOK_EXCHANGE_MS: '1000',
-      WEBHOOK_LEASE_MS: '2500',
+      ...timesEnv({ webhookExchangeMs: 1_000, webhookLeaseMs: 2_500 }),
     };
     pool = new pg.Pool({ connectionString: db.url, max: 2 });
     // All at once, as an orchestrator does it: each makes what it needs where it is missing.

@@ -19,7 +19,7 @@ const some: readonly Moment[] = [
 ].flatMap((name) => moments.filter((one) => one.name === name));
 
 /** For 4 s: each look at X is an event, so that nothing is quiet before the last one. */
-const reconciles = [0, ...Array.from({ length: 8 }, () => 500)].join(',');
+const reconcileDelaysMs = [0, ...Array.from({ length: 8 }, () => 500)];
 
 suite('faults of live networks', { timeoutMs: 240_000 }, (t) => {
   let world: FaultWorld;
@@ -32,7 +32,7 @@ suite('faults of live networks', { timeoutMs: 240_000 }, (t) => {
       analyticsUrl,
       random,
       live: true,
-      env: { RECONCILE_DELAYS_MS: reconciles },
+      times: { reconcileDelaysMs },
     });
     await world.begin(['api', 'projections', 'outcomes', 'publisher-1', 'publisher-2']);
   });

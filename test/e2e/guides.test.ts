@@ -206,12 +206,18 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const lines = (await finished(typescript(code, own))).trim().split('\n');
     assert.match(lines[0] ?? '', /^(1[4-9]|[23]\d) tools$/);
     assert.match(lines[1] ?? '', /^published [\da-f-]{36}$/);
-    const { mcpServers } = JSON.parse(onlyCodeOf('agents-and-apps', 'json'));
+    // The answer of the Inspector below it is compared in test/services/mcp/transport.test.ts.
+    const [settings = '', answer, ...more] = codeOf('agents-and-apps', 'json');
+    assert.ok(answer !== undefined && more.length === 0);
+    const { mcpServers } = JSON.parse(settings);
     assert.deepEqual(Object.keys(mcpServers.postline), ['type', 'url']);
   });
 
   t('apps: an app finds the authorization server and registers', async () => {
-    const said = await shell(onlyCodeOf('agents-and-apps', 'bash', baseUrl), env);
+    const [inspector, finding, ...more] = curl('agents-and-apps');
+    assert.match(inspector ?? '', /^npx @modelcontextprotocol\/inspector /);
+    assert.deepEqual(more, []);
+    const said = await shell(finding, env);
     const [metadata, app] = said.split(/(?<=\})\s*(?=\{)/).map((text) => JSON.parse(text));
     assert.match(metadata.authorization_endpoint, /\/oauth\/authorize$/);
     assert.equal(app.client_name, 'Planner');

@@ -20,6 +20,7 @@ import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase, type TestDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 /** Where no registry answers, the tests are left out, and say so. */
@@ -65,7 +66,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
         CONSOLE_URL: `http://127.0.0.1:${own}`,
         POSTLINE_FAULT: point,
         POSTLINE_FAULT_ONCE: fired,
-        SWEEP_INTERVAL_MS: '300',
+        ...timesEnv({ sweepIntervalMs: 300 }),
       },
       readyAt: /^Data: /m,
     });

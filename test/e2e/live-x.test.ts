@@ -15,6 +15,7 @@ import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { until } from '#test/support/until.ts';
 
 suite('an account of x, over separate processes', { timeoutMs: 120_000 }, (t) => {
@@ -70,7 +71,8 @@ suite('an account of x, over separate processes', { timeoutMs: 120_000 }, (t) =>
     const { clientId: app, clientSecret } = network.state.app;
     env = {
       ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },
-      ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000', SWEEP_INTERVAL_MS: '300' },
+      ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000' },
+      ...timesEnv({ sweepIntervalMs: 300 }),
       ...{ PRIVATE_TARGETS: new URL(network.origin).host, CONSOLE_URL: base },
       ...{ X_API: network.origin, X_AUTHORIZE: `${network.origin}/i/oauth2/authorize` },
       ...{ X_CLIENT_ID: app, X_CLIENT_SECRET: clientSecret ?? '' },

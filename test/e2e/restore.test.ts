@@ -25,6 +25,7 @@ import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { quick, quickNetwork } from '#test/support/publishing.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 interface Ready {
@@ -75,7 +76,7 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
         DATABASE_POOL: '4',
         OUTDATED_FFMPEG: 'take',
         LEASE_TTL_MS: '1000',
-        SWEEP_INTERVAL_MS: '300',
+        ...timesEnv({ sweepIntervalMs: 300 }),
       },
     };
   });

@@ -14,6 +14,7 @@ import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { until } from '#test/support/until.ts';
 
 suite("a channel by the operator's bot, over separate processes", { timeoutMs: 180_000 }, (t) => {
@@ -65,7 +66,8 @@ suite("a channel by the operator's bot, over separate processes", { timeoutMs: 1
     const { url } = await preparedDatabase();
     env = {
       ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },
-      ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000', SWEEP_INTERVAL_MS: '300' },
+      ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000' },
+      ...timesEnv({ sweepIntervalMs: 300 }),
       ...{ PRIVATE_TARGETS: new URL(network.origin).host, TELEGRAM_API: network.origin },
       TELEGRAM_BOT_TOKEN: bot.token,
     };

@@ -1,4 +1,4 @@
-/** Runs the manual: the tour, and the scripts and files that the README and CONTRIBUTING name. */
+/** Runs the manual: the tour, and the scripts and files that the papers name. */
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
@@ -11,6 +11,7 @@ import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '../..');
 const fileOf = (name: string): string => readFileSync(path.join(root, name), 'utf8');
+const manual = ['README.md', 'CONTRIBUTING.md', 'infra/OPERATING.md', 'infra/DEPENDENCIES.md', 'infra/RESTORE.md'];
 const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
 
 /** Where no registry answers, the tour stays in the sandbox. */
@@ -163,7 +164,7 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
   });
 
   t('every script and make target that the papers name exists', () => {
-    const papers = ['README.md', 'CONTRIBUTING.md'].map(fileOf).join('\n');
+    const papers = manual.map(fileOf).join('\n');
     const makeTargets = new Set([...fileOf('Makefile').matchAll(/^([a-z]+):/gm)].map(([, name]) => name));
     const named = [...papers.matchAll(/\bmake ([a-z]+)\b/g)].map(([, name]) => name ?? '');
     assert.ok(named.includes('run') && named.includes('test'));
@@ -172,9 +173,9 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
   });
 
   t('every file that the papers link exists', () => {
-    for (const paper of ['README.md', 'CONTRIBUTING.md']) {
+    for (const paper of manual) {
       for (const [, name] of fileOf(paper).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-        assert.doesNotThrow(() => readFileSync(path.join(root, name ?? '')), `${paper}: ${name}`);
+        assert.doesNotThrow(() => readFileSync(path.join(root, path.dirname(paper), name ?? '')), `${paper}: ${name}`);
       }
     }
   });

@@ -5,11 +5,13 @@ import { rebuild } from '#projections/engine/rebuild.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { stores } from '#runtime/process/settings/reads.ts';
 
 await runProcess({
   name: 'rebuild',
   summary: 'rebuilds the read models of posts',
   ops: false,
+  reads: stores,
   async main({ config, logger, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'rebuild', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

@@ -5,12 +5,14 @@ import { openAdapters } from '#infra/adapters.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
+import { stores } from '#runtime/process/settings/reads.ts';
 import { startRelay } from '#services/relay/loop.ts';
 
 await runProcess({
   name: 'relay',
   summary: 'copies the event store into a table',
   ops: false,
+  reads: [...stores, 'leaseTtlMs'],
   async main({ config, logger, signal, ready, onClose }) {
     const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);

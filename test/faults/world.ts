@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -15,6 +15,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { readConfig } from '#runtime/process/config.ts';
+import type { Times } from '#runtime/process/settings/times.ts';
 import { migrateLeases } from '#runtime/work/leases.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { migrateMedia } from '#services/media/tables.ts';
@@ -26,6 +27,7 @@ import { readyClip } from '#test/support/clip.ts';
 import { patience } from '#test/support/patience.ts';
 import { Process, run } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { until } from '#test/support/until.ts';
 import type { Checked } from './check.ts';
 import { Desk } from './desk.ts';
@@ -46,33 +48,48 @@ import type { Point, RoleName } from './points.ts';
 
 /** Milliseconds. Short, in the proportions of the real ones. */
 export const leaseTtlMs = 1_200;
-const times = {
-  LEASE_TTL_MS: String(leaseTtlMs),
-  BOUNDARY_DEADLINE_MS: '1500',
-  SETTLE_WINDOW_MS: '1500',
+const shortTimes = {
+  boundaryDeadlineMs: 1_500,
+  settleWindowMs: 1_500,
   // Reconciles for a whole minute: every knowable outcome is known at rest.
-  RECONCILE_DELAYS_MS: [0, ...Array.from({ length: 120 }, () => 500)].join(','),
-  DEFER_DELAYS_MS: '200,300,500,800,1200,2000',
-  SWEEP_INTERVAL_MS: '400',
-  // By its former name, which the build before knows, too.
-  METRICS_YOUNG_DELAYS_MS: '400,1500',
+  reconcileDelaysMs: [0, ...Array.from({ length: 120 }, () => 500)],
+  deferDelaysMs: [200, 300, 500, 800, 1_200, 2_000],
+  sweepIntervalMs: 400,
+  insightsYoungDelaysMs: [400, 1_500],
+  webhookRetryDelaysMs: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)],
+  webhookExchangeMs: 1_000,
+  webhookLeaseMs: 2_500,
+  webhookBreakerMs: 100,
+} as const satisfies Partial<Times>;
+
+const settings = {
+  LEASE_TTL_MS: String(leaseTtlMs),
   // Reports here cover days that are not over: each waits this long, and is made.
   REPORT_WAIT_MS: '2500',
-  WEBHOOK_RETRY_DELAYS_MS: [0, 50, 100, 200, ...Array.from({ length: 40 }, () => 300)].join(','),
   WEBHOOKS_PER_WORKSPACE: '10000',
   WEBHOOK_HOST_FAILURES: '10000',
-  WEBHOOK_EXCHANGE_MS: '1000',
-  WEBHOOK_LEASE_MS: '2500',
-  WEBHOOK_BREAKER_MS: '100',
 };
+
+/** The same times as the build before knows them: each was a variable. These have no effect on this build. */
+const timesBefore = Object.fromEntries(
+  Object.entries(shortTimes).map(([name, value]) => [
+    name === 'insightsYoungDelaysMs' ? 'METRICS_YOUNG_DELAYS_MS' : name.replace(/[A-Z]/g, '_$&').toUpperCase(),
+    String(value),
+  ]),
+);
 
 /** Actions in a row that may miss the fault point that they lead to. */
 const leastActions = 10;
 
 const follow = `--import=${new URL('../support/follow-parent.ts', import.meta.url).href}`;
 
-export const environment = (databaseUrl: string, secretKey: string): Record<string, string> => ({
-  ...times,
+export const environment = (
+  databaseUrl: string,
+  secretKey: string,
+  times: Partial<Times> = {},
+): Record<string, string> => ({
+  ...settings,
+  ...timesEnv({ ...shortTimes, ...times }),
   DATABASE_URL: databaseUrl,
   SECRET_KEY: secretKey,
   DATABASE_POOL: '5',
@@ -93,18 +110,34 @@ export const newSecretKey = (): string => `v1:${randomBytes(32).toString('base64
 
 /** Fault points at each of which one process of the roles that share this must die once; a file there proves that it did. */
 export class Due {
-  readonly #names: readonly string[];
+  readonly names: readonly string[];
   readonly folder: string;
   readonly signal: 'SIGKILL' | 'SIGSTOP';
 
   constructor(names: readonly string[], folder: string, signal: Due['signal'] = 'SIGKILL') {
-    this.#names = names;
+    this.names = names;
     this.folder = folder;
     this.signal = signal;
   }
 
+  /** None is due before `arm`: a process that runs already can then be armed, where a start would arm it only once. */
+  static later(names: readonly string[], folder: string): Due {
+    const due = new Due(names, folder);
+    for (const name of names) writeFileSync(due.#proof(name), '');
+    return due;
+  }
+
+  /** The next process that comes to this point dies. */
+  arm(name: string): void {
+    rmSync(this.#proof(name));
+  }
+
   get open(): readonly string[] {
-    return this.#names.filter((name) => !existsSync(path.join(this.folder, encodeURIComponent(name))));
+    return this.names.filter((name) => !existsSync(this.#proof(name)));
+  }
+
+  #proof(name: string): string {
+    return path.join(this.folder, encodeURIComponent(name));
   }
 }
 
@@ -191,13 +224,12 @@ export class Role {
     let failures = 0;
     while (!this.#ending) {
       const due = this.#due;
-      const open = due?.open ?? [];
       const { main, args = [], env, readyAt, processes = 1, ends = false } = this.#options;
       const faults: Record<string, string> =
-        due === null || open.length === 0
+        due === null
           ? {}
           : {
-              POSTLINE_FAULT: open.join(),
+              POSTLINE_FAULT: due.names.join(),
               POSTLINE_FAULT_ONCE: due.folder,
               POSTLINE_FAULT_SIGNAL: due.signal,
             };
@@ -267,6 +299,8 @@ export interface WorldOptions {
   readonly before?: Before;
   /** With live accounts, on networks that are simulated in this process. Default: the sandbox alone. */
   readonly live?: true;
+  /** For every process, over the times of a world. */
+  readonly times?: Partial<Times>;
   /** For every process, over the default environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** Main of the processes that a broken build breaks; by default all are of that build. */
@@ -330,7 +364,8 @@ export class FaultWorld {
     const engine = own ? await embeddedClickHouse() : null;
     const analyticsUrl = engine?.embedded.url ?? options.analyticsUrl;
     const env: Record<string, string> = {
-      ...environment(databaseUrl, secretKey),
+      ...environment(databaseUrl, secretKey, options.times),
+      ...(before === undefined ? {} : timesBefore),
       PRIVATE_TARGETS: [hooks.host, ...(networks?.hosts ?? [])].join(),
       ...networks?.env,
       DATA_DIR: dataDir,

@@ -36,7 +36,7 @@ import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { Deps, Readers } from '#services/api/call/deps.ts';
 import { Lists } from '#services/api/call/lists.ts';
-import type { Part } from '#services/api/parts.ts';
+import type { Part, ServerDeps } from '#services/api/parts.ts';
 import { startServer } from '#services/api/server.ts';
 import { migrateApi } from '#services/api/start.ts';
 import { migrateOutcomes } from '#services/outcomes/tables.ts';
@@ -134,7 +134,7 @@ export interface WorldOptions {
   readonly codec?: EventCodec;
   readonly rate?: Deps['rate'];
   /** Replaces dependencies of the api. */
-  readonly deps?: Partial<Deps>;
+  readonly deps?: Partial<ServerDeps>;
   /** What the server serves beside the api. */
   readonly parts?: readonly Part[];
   /** False: answers are not held against the contract, where a test counts what runs for a call. Default true. */
@@ -189,7 +189,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   closers.push(() => rm(root, { recursive: true, force: true }));
   const blobs = new DiskBlobs({ root, secrets, origin: () => origin, clock: now });
   closers.push(() => blobs.close());
-  const deps: Deps = {
+  const deps: ServerDeps = {
     store,
     pool,
     knex,

@@ -19,6 +19,8 @@ export interface Outcome {
   /** Everything it wrote, in order. */
   readonly output: string;
   readonly ms: number;
+  /** Milliseconds of processor time, those of its children that have ended included. Linux only, else 0. */
+  readonly processorMs: number;
 }
 
 export interface Job {
@@ -49,6 +51,8 @@ const FOLLOW_MS = 1_000;
 const CHECK_MS = 300_000;
 
 const running = new Set<ChildProcess>();
+/** Milliseconds of processor time of the children that have ended and are counted. */
+let reapedMs = 0;
 
 /** Ends every running job, with all its processes. */
 export async function stopAll(): Promise<void> {
@@ -106,7 +110,8 @@ export function sharedJob(jobs: readonly [FileJob, ...FileJob[]]): SharedJob {
       });
       if (end.left.length > 0 && !end.timedOut) {
         const why = [`left running: ${end.left.join('; ')}`];
-        outcomes.push({ name, passed: 0, failed: 1, skipped: [], failures: [], why, output: '', ms: 0 });
+        const nothing = { passed: 0, skipped: [], failures: [], output: '', ms: 0, processorMs: 0 };
+        outcomes.push({ name, ...nothing, failed: 1, why });
       }
       for (const job of jobs.slice(parts.length)) outcomes.push(await job.run(extra));
       return outcomes;
@@ -120,7 +125,7 @@ const CLEAN = 'exit code 0';
 const ofFile = (extra: Env): WatchOptions => ({ env: { ...process.env, ...extra }, limit: DEFAULT_TIMEOUT_MS });
 
 function outcomeOf(name: string, serial: boolean, part: Part, end: End): Outcome {
-  const { report, test = 'no test yet', isSerial, output, ms } = part;
+  const { report, test = 'no test yet', isSerial, output, ms, processorMs } = part;
   const why: string[] = [];
   if (end.timedOut) why.push(`stopped at its time limit of ${end.limit} ms, in: ${test}`);
   else if (report === undefined) why.push(`crashed (${end.exit}), in: ${test}`);
@@ -131,7 +136,7 @@ function outcomeOf(name: string, serial: boolean, part: Part, end: End): Outcome
 
   const { failures = [], skipped = [], passed = 0, declared = 0 } = report ?? {};
   const failed = Math.max(failures.length, declared - passed) + why.length;
-  return { name, passed, failed, skipped, failures, why, output, ms };
+  return { name, passed, failed, skipped, failures, why, output, ms, processorMs };
 }
 
 /** How a process ended. */
@@ -148,6 +153,7 @@ interface End {
 interface Part {
   readonly output: string;
   readonly ms: number;
+  readonly processorMs: number;
   /** The test that began last. */
   readonly test?: string;
   readonly report?: Report;
@@ -165,6 +171,7 @@ async function watch(
   args: readonly string[],
   { cwd, env, limit: first }: WatchOptions,
 ): Promise<{ end: End; parts: [Part, ...Part[]] }> {
+  if (running.size === 0) reapedMs = processorMsOf('self').ofChildren;
   const child = spawn(process.execPath, args, { cwd, env, detached: true, stdio: ['ignore', 'pipe', 'pipe', 'ipc'] });
   running.add(child);
   const chunks: Buffer[] = [];
@@ -185,7 +192,13 @@ async function watch(
   within(first);
   type Seen = Omit<Part, 'output' | 'ms'> & { readonly began: number };
   const done: Seen[] = [];
-  let seen: Seen = { began: performance.now() };
+  const begun = () => ({ began: performance.now(), processorMs: 0 });
+  let seen: Seen = begun();
+  let spentMs = 0;
+  const spend = (totalMs: number) => {
+    seen = { ...seen, processorMs: Math.max(0, totalMs - spentMs) };
+    spentMs = totalMs;
+  };
   child.on('message', (message: Message) => {
     if (message.kind === 'running') seen = { ...seen, test: message.name };
     else if (message.kind === 'report') seen = { ...seen, report: message };
@@ -193,8 +206,9 @@ async function watch(
       seen = { ...seen, isSerial: message.serial };
       within(message.timeoutMs);
     } else if (message.index > 0) {
+      spend(processorMsOf(child.pid ?? 0).total);
       done.push(seen);
-      seen = { began: performance.now() };
+      seen = begun();
       within(first);
     }
   });
@@ -204,6 +218,10 @@ async function watch(
     child.once('error', (error) => resolve(error.message));
     child.once('exit', (code, signal) => resolve(signal === null ? `exit code ${code}` : `signal ${signal}`));
   });
+  // The system adds what a child spent to its parent as it ends: read before another one can.
+  const { ofChildren } = processorMsOf('self');
+  spend(ofChildren - reapedMs);
+  reapedMs = ofChildren;
   clearTimeout(timer);
   const left = await followers(child.pid);
   killGroup(child.pid, 'SIGKILL');
@@ -219,6 +237,22 @@ async function watch(
   };
   const [head, ...tail] = all.map(part);
   return { end: { exit, timedOut, limit, left }, parts: [head as Part, ...tail] };
+}
+
+/** Milliseconds of processor time of a process and its ended children, from /proc; 0 where there is none. */
+function processorMsOf(pid: number | 'self'): { readonly total: number; readonly ofChildren: number } {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    // Behind the bracketed name: ten more, then user and system of its own and of its children, in hundredths of a second.
+    const [user = 0, system = 0, ofChildren = 0, inSystem = 0] = stat
+      .slice(stat.lastIndexOf(')') + 2)
+      .split(' ')
+      .slice(11, 15)
+      .map((ticks) => Number(ticks) * 10);
+    return { total: user + system + ofChildren + inSystem, ofChildren: ofChildren + inSystem };
+  } catch {
+    return { total: 0, ofChildren: 0 };
+  }
 }
 
 /** Asks the process to end, so that its children can end too, then ends the whole group. */

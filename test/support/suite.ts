@@ -44,8 +44,16 @@ export interface Declare {
   (name: string, test: Step): void;
   /** A test that cannot run here. The reason is printed; with CI=true it counts as a failure. */
   skip(name: string, reason: string): void;
+  /** As `skip`, of a test that only more tools than Node and npm make possible: told, and no failure on CI either. */
+  skipExtra(name: string, reason: string): void;
   before: Hook;
   after: Hook;
+}
+
+interface Skip {
+  readonly name: string;
+  readonly reason: string;
+  readonly isExtra: boolean;
 }
 
 /** How a file ended. */
@@ -54,7 +62,7 @@ export interface Report {
   readonly declared: number;
   readonly passed: number;
   readonly failures: readonly string[];
-  readonly skipped: readonly { readonly name: string; readonly reason: string }[];
+  readonly skipped: readonly Skip[];
 }
 
 /**
@@ -84,7 +92,7 @@ const uvu = await import('uvu');
 
 const nothingYet = () => ({
   failures: [] as string[],
-  skipped: [] as { name: string; reason: string }[],
+  skipped: [] as Skip[],
   cleanups: [] as Step[],
   declared: 0,
   passed: 0,
@@ -169,10 +177,12 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
       }
     });
   }) as Declare;
-  declare.skip = (test, reason) => {
+  const skip = (isExtra: boolean) => (test: string, reason: string) => {
     if (typeof reason !== 'string' || reason === '') throw new TypeError(`skip of '${test}' needs a reason`);
-    file.skipped.push({ name: `${name}: ${test}`, reason });
+    file.skipped.push({ name: `${name}: ${test}`, reason, isExtra });
   };
+  declare.skip = skip(false);
+  declare.skipExtra = skip(true);
   declare.before = Object.assign((step: Step) => inner.before(hook('before', step, true)), {
     each: (step: Step) => inner.before.each(hook('before each', step, false)),
   });

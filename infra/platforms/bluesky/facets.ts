@@ -1,4 +1,4 @@
-import { topLevelDomains } from '#domain/platforms/index.ts';
+import { graphemes, topLevelDomains } from '#domain/platforms/index.ts';
 
 /**
  * What in a text is a link, a tag or a mention. Offsets are bytes of the UTF-8 text (lexicon app.bsky.richtext.facet);
@@ -43,7 +43,6 @@ const endsInTop = (domain: string): boolean => {
 
 const maxTagGraphemes = 64;
 const maxTagBytes = 640;
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
 const linkForm = /(?<=^|\s|\()(?:https?:\/\/\S+|([a-z][a-z0-9]*(?:\.[a-z0-9]+)+)\S*)/gim;
 /** A tag begins after a blank; its last punctuation is none of it, and digits and punctuation alone are no tag. */
@@ -59,7 +58,7 @@ const tagsIn = (text: string): readonly Found[] => [
   ...[...text.matchAll(tagForm)].flatMap(({ index, 1: written = '' }): Found[] => {
     if (!saysSomething.test(written)) return [];
     const tag = written.replace(/\p{P}{1,200}$/u, '');
-    const isLong = [...graphemes.segment(tag)].length > maxTagGraphemes || Buffer.byteLength(tag) > maxTagBytes;
+    const isLong = [...graphemes().segment(tag)].length > maxTagGraphemes || Buffer.byteLength(tag) > maxTagBytes;
     return tag === '' || isLong ? [] : [{ kind: 'tag', start: index, end: index + 1 + tag.length, tag }];
   }),
   ...[...text.matchAll(cashtagForm)].map(({ index, 1: ticker = '' }): Found => {

@@ -2,15 +2,18 @@ import { isAtLeast, roleAllows } from '#domain/roles.ts';
 import { roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import { limitRuleOf } from './limited.ts';
-import type { Operation, Principal } from './operation.ts';
 import { Refusal } from './refusal.ts';
+import type { CalledState } from './state.ts';
 
-/** What a principal may do at all. Each step throws a Refusal 403; a call of an operation without a scope passes. */
+/**
+ * Steps of a call: what a principal may do at all. Each throws a Refusal 403; a call of an operation without a scope
+ * passes.
+ */
 
-type Asked = Pick<Operation, 'id' | 'scope' | 'role' | 'firstParty'>;
+type Asking = Pick<CalledState, 'operation' | 'principal'>;
 
 /** The scope of the credential. */
-export const requireScope = ({ scope }: Asked, principal: Principal | null): void => {
+export const requireScope = ({ operation: { scope }, principal }: Asking): void => {
   if (scope === null || principal?.scopes.includes(scope) === true) return;
   const never = principal?.kind === 'oauth' && !grantableScopes.some((one) => one === scope);
   const detail = never ? ', which no app can be given: use an API key or a session' : '';
@@ -18,7 +21,7 @@ export const requireScope = ({ scope }: Asked, principal: Principal | null): voi
 };
 
 /** The role of the member behind the credential: the ceiling of the role, then the rules of the operation. */
-export const requireRole = ({ scope, role, firstParty }: Asked, principal: Principal | null): void => {
+export const requireRole = ({ operation: { scope, role, firstParty }, principal }: Asking): void => {
   if (principal === null || scope === null) return;
   if (!roleAllows(principal.role, scope)) {
     throw new Refusal('role_required', `The role ${principal.role} does not carry ${scope}.`);
@@ -33,7 +36,7 @@ export const requireRole = ({ scope, role, firstParty }: Asked, principal: Princ
 };
 
 /** Refuses what concerns the whole workspace to a credential that is limited to clients. */
-export const requireOpenToLimited = ({ id }: Asked, principal: Principal | null): void => {
+export const requireOpenToLimited = ({ operation: { id }, principal }: Asking): void => {
   if (principal !== null && principal.clientIds !== null && limitRuleOf(id) === 'refused') {
     throw new Refusal('client_limited', 'This concerns the whole workspace, and the credential is limited to clients.');
   }

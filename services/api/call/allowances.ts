@@ -1,4 +1,3 @@
-import type { Context, Middleware } from 'koa';
 import { RateLimiterMemory, RateLimiterRes } from 'rate-limiter-flexible';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { bodyCost } from './bodies.ts';
@@ -6,12 +5,8 @@ import type { Deps } from './deps.ts';
 import { defaultBodyLimit } from './json.ts';
 import { isSearchable, type Operation, searchCost } from './operation.ts';
 import { Refusal } from './refusal.ts';
-import { type CallState, operationOf, stateOf } from './state.ts';
-
-/** Where an allowance tells what is left of it: the headers of an answer. */
-export interface ToldLimits {
-  set(name: string, value: string): void;
-}
+import type { CalledState, CallState } from './state.ts';
+import type { ToldLimits, Wire } from './wire.ts';
 
 /**
  * The most owners that one allowance remembers. It forgets the owner with the oldest last request first, so that no
@@ -129,11 +124,7 @@ export class Allowances {
   }
 
   /** What a request counts against; known after authentication. */
-  of(ctx: Context): Purse {
-    return this.ofCaller(stateOf(ctx));
-  }
-
-  ofCaller({ principal, address }: Caller): Purse {
+  of({ principal, address }: Caller): Purse {
     const { pages } = this;
     if (principal !== null) {
       const { kind, id, liveWorkspaceId } = principal;
@@ -168,15 +159,6 @@ export class Allowances {
       show: (told) => credentials.show(told, credential),
     };
   }
-
-  /** @throws Refusal 429 */
-  async spend(ctx: Context, requests: number): Promise<void> {
-    await this.of(ctx).spend(ctx, requests);
-  }
-
-  async owe(ctx: Context, requests: number): Promise<void> {
-    await this.of(ctx).owe(ctx, requests);
-  }
 }
 
 /** Cost of the body by its announced length, at most the cost of the largest body that is read. */
@@ -198,22 +180,17 @@ export const costOf = (
   return { own: searches ? searchCost : operation.cost, ahead };
 };
 
-export const rateLimit =
-  (allowances: Allowances): Middleware =>
-  async (ctx, next) => {
-    const operation = operationOf(ctx);
-    const searches = isSearchable(operation) && new URLSearchParams(ctx.querystring).has('search');
-    const { own, ahead } = costOf(allowances, operation, { searches, bytes: ctx.request.length ?? 0 });
-    await allowances.spend(ctx, own + ahead);
-    stateOf(ctx).paidAhead = ahead;
-    await next();
-  };
-
-/** Every answer shows an allowance, also the answer to a request that was refused before it spent anything. */
-export const showAllowance =
-  (allowances: Allowances): Middleware =>
-  async (ctx, next) => {
-    await next();
-    if (ctx.res.getHeader('RateLimit') !== undefined) return;
-    await allowances.of(ctx).show(ctx);
-  };
+/** Step of a call: what it costs, as far as that is known before its body is read. @throws Refusal 429 */
+export const spend = async (
+  state: CalledState,
+  wire: Pick<Wire, 'announcedBytes' | 'hasParameter' | 'paid' | 'told'>,
+  { allowances }: { readonly allowances: Allowances },
+): Promise<void> => {
+  const { operation } = state;
+  const { paid, told } = wire;
+  const searches = isSearchable(operation) && wire.hasParameter('search');
+  const { own, ahead } = costOf(allowances, operation, { searches, bytes: wire.announcedBytes });
+  if (own + ahead > paid) await allowances.of(state).spend(told, own + ahead - paid);
+  // A caller that has paid for a body paid for all of it.
+  state.paidAhead = Math.max(ahead, paid - own);
+};

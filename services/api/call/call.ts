@@ -2,60 +2,89 @@ import { setImmediate } from 'node:timers/promises';
 import { within } from '#contracts/base/within.ts';
 import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
-import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import { requireOpenToLimited, requireRole, requireScope } from './access.ts';
-import { type Allowances, costOf, type ToldLimits } from './allowances.ts';
+import { type Allowances, spend } from './allowances.ts';
 import { limitToClients, namesOther } from './client-limits.ts';
 import { commandsOf, ifMatch } from './commands.ts';
 import type { CallPatience, Deps } from './deps.ts';
-import {
-  type BodyMeter,
-  type BodyText,
-  type BodyTools,
-  keyOf,
-  paramsOf,
-  queryOf,
-  requireParameter,
-  withBody,
-} from './input.ts';
-import { jsonPieces } from './json.ts';
-import {
-  type Answer,
-  type Call,
-  type Commands,
-  isSearchable,
-  type Many,
-  nounOf,
-  type Operation,
-  type Pieces,
-  type Principal,
-  type Raw,
-} from './operation.ts';
+import { type BodyTools, releaseBody, takeBody, takeKey, takeParams, takeQuery } from './input.ts';
+import { type Answer, type Call, type Commands, nounOf, type Principal, type Raw } from './operation.ts';
 import type { OwnWrites } from './own-writes.ts';
-import { notFound, Refusal } from './refusal.ts';
-import { type CallState, newState } from './state.ts';
+import { notFound } from './refusal.ts';
+import type { CalledState } from './state.ts';
 import type { Warnings } from './warnings.ts';
+import type { Warned, Wire } from './wire.ts';
 
-/** The last step of every call: the operation itself, under its deadline, and the checks of its answer. */
+/**
+ * One call of an operation, from the caller that is known to the answer. REST, MCP and the console all come this way;
+ * they differ in their wire. The same key therefore makes a REST call and an invocation the same call.
+ */
 
-export interface CarryOutTools {
+/** What the steps work with. */
+export interface CallTools extends BodyTools {
   readonly deps: Deps;
+  readonly allowances: Allowances;
   readonly ownWrites: OwnWrites;
   readonly warnings: Warnings;
   readonly patience: CallPatience;
 }
 
-/** What the call depends on beside its input. */
-export interface CallOrigin {
-  /** Undefined: the caller sent none. */
-  readonly ifMatch: string | undefined;
-  /** Empty: the caller sent none. */
-  readonly consistencyToken: string;
-  readonly accepts: Call['accepts'];
-  readonly charge: Call['charge'];
+type Work<Result> = (state: CalledState, wire: Wire, tools: CallTools) => Result;
+
+interface Step {
+  readonly name: string;
+  /** @throws Refusal or Rejection; the steps after it are then not taken */
+  readonly take: Work<Promise<void> | void>;
+  /** At the end of a call that began this step, however the call ended; the latest step first. */
+  readonly giveBack?: Work<void>;
 }
+
+/** @throws Refusal, Rejection, or the error of a store */
+const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
+  const { operation } = state;
+  const { callMs } = tools.patience;
+  const principal = state.principal ?? nobody;
+  const work: Promise<Answer> = operation.handle(callOf(state, wire, tools) as Call<never, never, never>);
+  const made = await within(callMs, work, tooLate);
+  if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {
+    tools.deps.logger.error(
+      { operation: operation.id, correlationId: state.correlationId },
+      'an answer named a client beyond the limit of its caller',
+    );
+    throw notFound(nounOf(operation));
+  }
+  await wire.answer(made, 'raw' in made ? {} : await warningsOf(tools, state, made));
+};
+
+/** The caller reads the events that the call stored; after a refusal too, because a call may store events before it refuses. */
+const rememberWrites: Work<void> = ({ principal, positions }, wire, { ownWrites }) => {
+  if (positions.size > 0) wire.wrote(ownWrites.remember((principal ?? nobody).id, positions));
+};
+
+/** The steps of every call, in their order: the first that refuses is the answer. */
+export const steps: readonly Step[] = [
+  { name: 'scope', take: requireScope },
+  { name: 'role', take: requireRole },
+  { name: 'whole workspace', take: requireOpenToLimited },
+  { name: 'allowance', take: spend },
+  { name: 'params', take: takeParams },
+  { name: 'query', take: takeQuery },
+  { name: 'body', take: takeBody, giveBack: releaseBody },
+  { name: 'key', take: takeKey },
+  { name: 'clients', take: limitToClients },
+  { name: 'carry out', take: carryOut, giveBack: rememberWrites },
+];
+
+/** @throws Refusal or Rejection, see `toProblem`; or the error of a store */
+export const call = async (tools: CallTools, state: CalledState, wire: Wire): Promise<void> => {
+  using ends = new DisposableStack();
+  for (const { take, giveBack } of steps) {
+    if (giveBack !== undefined) ends.defer(() => giveBack(state, wire, tools));
+    await take(state, wire, tools);
+  }
+};
 
 /** The principal of operations without a token: their handlers do not read it. */
 const nobody: Principal = {
@@ -79,26 +108,9 @@ const tooLate = (): never => {
   throw new Unavailable('The stores behind this call did not answer in time.');
 };
 
-/** Whether any part of the answer names a client that its caller may not see. */
-const showsOther = async (made: Answer, clientIds: readonly string[]): Promise<boolean> => {
-  if ('json' in made) return namesOther(JSON.parse(made.json), clientIds);
-  if ('data' in made) return namesOther(made.data, clientIds);
-  if (!('items' in made)) return false;
-  for (const item of made.items()) {
-    if (namesOther(item, clientIds)) return true;
-    await setImmediate();
-  }
-  return false;
-};
-
-/** @throws Refusal, Rejection, or the error of a store */
-export const carryOut = async (
-  { deps, ownWrites, patience }: CarryOutTools,
-  operation: Operation,
-  state: CallState,
-  origin: CallOrigin,
-): Promise<Answer> => {
-  const { correlationId, params, query, body, entries, notes, unseen, key, positions } = state;
+/** What the operation gets. */
+const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, allowances }: CallTools): Call => {
+  const { operation, correlationId, params, query, body, entries, notes, unseen, key, positions } = state;
   const principal = state.principal ?? nobody;
   const { workspaceId } = principal;
   const now = new Date(deps.clock()).toISOString();
@@ -130,48 +142,34 @@ export const carryOut = async (
     now,
     context,
     positions,
-    guard: operation.ifMatch === true ? ifMatch(origin.ifMatch) : () => undefined,
-    accepts: origin.accepts,
-    behind: (topics, readers) => ownWrites.behind(principal.id, origin.consistencyToken, topics, readers),
-    charge: origin.charge,
+    guard: operation.ifMatch === true ? ifMatch(wire.ifMatch) : () => undefined,
+    accepts: wire.accepts,
+    behind: (topics, readers) => ownWrites.behind(principal.id, wire.consistencyToken, topics, readers),
+    charge: (requests) => allowances.of(state).owe(wire.told, requests),
   };
-  const call: Call = { ...asking, ...commandsOf(asking, operation) };
-  const work: Promise<Answer> = operation.handle(call as Call<never, never, never>);
-  const made = await within(patience.callMs, work, tooLate);
-  if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {
-    deps.logger.error(
-      { operation: operation.id, correlationId },
-      'an answer named a client beyond the limit of its caller',
-    );
-    throw notFound(nounOf(operation));
-  }
-  return made;
+  return { ...asking, ...commandsOf(asking, operation) };
 };
 
-/**
- * The token under which the caller reads the events that the call stored; null where it stored none. Asked for after a
- * refusal too, because a call may store events before it refuses.
- */
-export const rememberWrites = (
-  { ownWrites }: Pick<CarryOutTools, 'ownWrites'>,
-  { principal, positions }: Pick<CallState, 'principal' | 'positions'>,
-): string | null => (positions.size === 0 ? null : ownWrites.remember((principal ?? nobody).id, positions));
+/** Whether any part of the answer names a client that its caller may not see. */
+const showsOther = async (made: Answer, clientIds: readonly string[]): Promise<boolean> => {
+  if ('json' in made) return namesOther(JSON.parse(made.json), clientIds);
+  if ('data' in made) return namesOther(made.data, clientIds);
+  if (!('items' in made)) return false;
+  for (const item of made.items()) {
+    if (namesOther(item, clientIds)) return true;
+    await setImmediate();
+  }
+  return false;
+};
 
 /** Warnings of one answer, and of the answer to a call whose body has entries. */
 const maxWarnings = 20;
 const maxWarningsOfEntries = 100;
 
-interface Warned {
-  readonly warnings?: readonly Warning[];
-  /** Absent: all are shown. */
-  readonly moreWarnings?: number;
-}
-
-/** What the caller should know of the data of an answer, and of the body that it sent: members of `meta`. */
-export const warningsOf = async (
-  { warnings }: Pick<CarryOutTools, 'warnings'>,
-  operation: Operation,
-  { principal, notes }: Pick<CallState, 'principal' | 'notes'>,
+/** What the caller should know of the data of an answer, and of the body that it sent. */
+const warningsOf = async (
+  { warnings }: Pick<CallTools, 'warnings'>,
+  { operation, principal, notes }: Pick<CalledState, 'operation' | 'principal' | 'notes'>,
   made: Exclude<Answer, Raw>,
 ): Promise<Warned> => {
   if (operation.method === 'GET') {
@@ -195,170 +193,4 @@ export const warningsOf = async (
 const idOf = (data: unknown): Pick<Warning, 'id'> => {
   const { id } = (data ?? {}) as { readonly id?: unknown };
   return typeof id === 'string' ? { id } : {};
-};
-
-/**
- * Calls an operation of the contract inside this process, for parts of the server that know the caller already. It
- * takes the steps of a REST call in their order, from the scope on; only the token is not read again. The same key
- * therefore makes a REST call and an invocation the same call.
- */
-
-export interface Invocation {
-  /** The operation, or its id. */
-  readonly operation: Operation | string;
-  readonly principal: Principal;
-  readonly params?: Readonly<Record<string, string>>;
-  /** Values as the schema names them, not texts; a member that is undefined was not sent. */
-  readonly query?: Readonly<Record<string, unknown>>;
-  /** A JSON value; undefined: no body is sent. */
-  readonly body?: unknown;
-  /** Default: none. */
-  readonly key?: string | null;
-  /** As the header: `"4"`, `*`. */
-  readonly ifMatch?: string;
-  readonly correlationId: string;
-  /** The caller's address: operations without a token count against it. */
-  readonly address?: string;
-  /** Of an earlier answer, where the caller brought one. */
-  readonly consistencyToken?: string;
-  /** Requests of this call that its credential has paid for already. */
-  readonly paid?: number;
-  /** Learns what is left of the allowance. */
-  readonly told?: ToldLimits;
-}
-
-export interface Invoked<Data = unknown> {
-  /** As in the envelope. Of an answer without an envelope: its text or bytes. */
-  readonly data: Data;
-  /** Of a list. */
-  readonly page?: Many<unknown>['page'];
-  readonly warnings: readonly Warning[];
-  /** Warnings beyond these; absent: none. */
-  readonly moreWarnings?: number;
-  /** Of the resource's own stream. */
-  readonly revision?: number;
-  /** True when an earlier call under this key was answered again. */
-  readonly replayed: boolean;
-  /** Null where the call stored nothing. This process remembers the caller's writes without it. */
-  readonly consistencyToken: string | null;
-  /** Media type of an answer without an envelope. */
-  readonly type?: string;
-}
-
-/** @throws Refusal or Rejection as a REST call answers them, see `toProblem` */
-export type Invoke = <Data = unknown>(invocation: Invocation) => Promise<Invoked<Data>>;
-
-interface InvokeTools extends CarryOutTools, BodyTools {
-  readonly allowances: Allowances;
-  /** Those that a caller may name. */
-  readonly operations: readonly Operation[];
-}
-
-const untold: ToldLimits = { set: () => undefined };
-
-const readQuery = ({ query: schema }: Operation, sent: Invocation['query'] = {}): unknown => {
-  const values = Object.fromEntries(Object.entries(sent).filter(([, value]) => value !== undefined));
-  for (const [name, value] of Object.entries(values)) requireParameter(schema, name, value);
-  return queryOf(schema, values);
-};
-
-/** The body as a REST call would send it: the limits of bodies are limits of their text. */
-const textOf = (body: unknown): Buffer => Buffer.from(body === undefined ? '' : JSON.stringify(body));
-
-const readText = (text: Buffer, { bodyOptional }: Operation, meter: BodyMeter): BodyText | null => {
-  if (text.length === 0 && bodyOptional === true) return null;
-  if (text.length > meter.maxBytes) {
-    throw new Refusal('payload_too_large', `The body may have ${meter.maxBytes} bytes.`);
-  }
-  meter.take(text);
-  return { text, values: meter.values };
-};
-
-const joined = async ({ head, items, tail }: Pieces): Promise<unknown> => {
-  const texts: string[] = [];
-  for (const item of items()) {
-    let text = '';
-    for await (const piece of jsonPieces(item)) text += piece;
-    texts.push(text);
-    await setImmediate();
-  }
-  return JSON.parse(`${head}${texts.join(',')}${tail}`);
-};
-
-const dataOf = (made: Answer): unknown => {
-  if ('raw' in made) return made.raw.body;
-  if ('items' in made) return joined(made);
-  return 'json' in made ? JSON.parse(made.json) : made.data;
-};
-
-export const invokerOf = (tools: InvokeTools): Invoke => {
-  const { deps, allowances, patience } = tools;
-  const byId = new Map(tools.operations.map((one) => [one.id, one]));
-  const known = (operation: Operation | string): Operation => {
-    const found = typeof operation === 'string' ? byId.get(operation) : operation;
-    if (found === undefined) throw new BrokenInvariant(`there is no operation ${operation}`);
-    return found;
-  };
-
-  const answered = async (
-    operation: Operation,
-    state: CallState,
-    asked: Invocation,
-    charge: (n: number) => Promise<void>,
-  ) => {
-    const origin = {
-      ifMatch: asked.ifMatch,
-      consistencyToken: asked.consistencyToken ?? '',
-      accepts: (...types: readonly string[]) => types[0] ?? false,
-      charge,
-    };
-    const made = await carryOut(tools, operation, state, origin);
-    const warned: Warned = 'raw' in made ? {} : await warningsOf(tools, operation, state, made);
-    const { warnings = [], moreWarnings } = warned;
-    return {
-      data: await dataOf(made),
-      warnings,
-      ...(moreWarnings === undefined ? {} : { moreWarnings }),
-      replayed: 'replayed' in made && made.replayed === true,
-      ...('page' in made ? { page: made.page } : {}),
-      ...('revision' in made && made.revision !== undefined ? { revision: made.revision } : {}),
-      ...('raw' in made ? { type: made.raw.type } : {}),
-    };
-  };
-
-  const invoke = async (asked: Invocation): Promise<Invoked> => {
-    const operation = known(asked.operation);
-    const { told = untold, paid = 0 } = asked;
-    const state = newState(asked.correlationId, asked.address ?? '');
-    state.operation = operation;
-    state.principal = operation.scope === null ? null : asked.principal;
-    requireScope(operation, state.principal);
-    requireRole(operation, state.principal);
-    requireOpenToLimited(operation, state.principal);
-
-    const text = textOf(asked.body);
-    const purse = allowances.ofCaller(state);
-    const searches = isSearchable(operation) && asked.query?.search !== undefined;
-    const { own, ahead } = costOf(allowances, operation, { searches, bytes: text.length });
-    if (own + ahead > paid) await purse.spend(told, own + ahead - paid);
-    // A caller that has paid for a body paid for all of it.
-    state.paidAhead = Math.max(ahead, paid - own);
-    const owe = (requests: number): Promise<void> => purse.owe(told, requests);
-
-    state.params = paramsOf(operation, asked.params ?? {});
-    state.query = readQuery(operation, asked.query);
-    const source = { read: async (meter: BodyMeter) => readText(text, operation, meter), owe };
-    try {
-      const answer = await withBody(tools, operation, state, source, async () => {
-        state.key = keyOf(operation, asked.key ?? undefined);
-        await limitToClients(deps, patience, state);
-        return answered(operation, state, asked, owe);
-      });
-      return { ...answer, consistencyToken: rememberWrites(tools, state) };
-    } catch (error) {
-      rememberWrites(tools, state);
-      throw error;
-    }
-  };
-  return invoke as Invoke;
 };

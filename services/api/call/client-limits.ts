@@ -1,5 +1,4 @@
 import { setImmediate } from 'node:timers/promises';
-import type { Middleware } from 'koa';
 import { within } from '#contracts/base/within.ts';
 import { account } from '#domain/account.ts';
 import { approval } from '#domain/approval.ts';
@@ -15,13 +14,12 @@ import { postPlanning } from '#projections/queries/post-queries.ts';
 import { clientsOfTargets } from '#projections/queries/target-queries.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
-import { requireOpenToLimited } from './access.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { digestOfEntry, type Entry } from './entries.ts';
 import { limitRuleOf } from './limited.ts';
 import { type Call, nounOf, type Operation } from './operation.ts';
 import { badParameter, invalid, Refusal } from './refusal.ts';
-import { type CallState, operationOf, stateOf } from './state.ts';
+import type { CalledState } from './state.ts';
 
 /**
  * The limit of a credential to clients, enforced in front of every operation. An id that the credential may not see is
@@ -207,14 +205,17 @@ const isTargetSeen = async ({ deps, workspaceId, sees }: Looking, id: string): P
   return clientId !== undefined && sees(clientId);
 };
 
-/** Replaces the ids that a limited credential may not see, and holds the call to the rule of its operation. */
-export const limitToClients = (
-  deps: Deps,
-  { callMs }: Pick<CallPatience, 'callMs'>,
-  state: CallState,
-): Promise<void> | undefined => {
+/**
+ * Step of a call: replaces the ids that a limited credential may not see, and holds the call to the rule of its
+ * operation.
+ */
+export const limitToClients = async (
+  state: CalledState,
+  _wire: unknown,
+  { deps, patience: { callMs } }: { readonly deps: Deps; readonly patience: Pick<CallPatience, 'callMs'> },
+): Promise<void> => {
   const { principal } = state;
-  if (principal === null || principal.clientIds === null) return undefined;
+  if (principal === null || principal.clientIds === null) return;
   const own = new Set(principal.clientIds);
   const looking: Looking = {
     deps,
@@ -222,12 +223,12 @@ export const limitToClients = (
     until: performance.now() + callMs,
     sees: (clientId) => clientId === null || own.has(clientId),
   };
-  return within(callMs, limit(looking, state, principal.clientIds), tooLate);
+  await within(callMs, limit(looking, state, principal.clientIds), tooLate);
 };
 
-const limit = async (looking: Looking, state: CallState, clientIds: readonly string[]): Promise<void> => {
+const limit = async (looking: Looking, state: CalledState, clientIds: readonly string[]): Promise<void> => {
   const { operation } = state;
-  if (operation === null || operation.scope === null) return;
+  if (operation.scope === null) return;
   const rule = limitRuleOf(operation.id);
   const params = state.params as Readonly<Record<string, string>>;
   const member = memberOfNoun[nounOf(operation)];
@@ -272,7 +273,7 @@ async function* bodiesOf(entries: readonly Entry<unknown>[]): AsyncGenerator<unk
 
 /** An entry with other ids is another entry, for a repeat of the call too: its digest in the body changes with it. */
 const limitEntries = async (
-  state: CallState,
+  state: CalledState,
   { entries: member }: Operation,
   hide: (kind: Kind, id: string) => string,
 ): Promise<void> => {
@@ -310,7 +311,7 @@ const requireClient = (body: unknown): void => {
 /** @throws Refusal for an asset of the whole workspace; 422 where a new asset is to have no client */
 const requireOwned = async (
   { deps, workspaceId }: Looking,
-  { body }: CallState,
+  { body }: CalledState,
   named: Readonly<Record<string, string>>,
 ): Promise<void> => {
   const { assetId, clientId } = { ...(body as Readonly<Record<string, string>> | undefined), ...named };
@@ -332,15 +333,3 @@ export const namesOther = (data: unknown, clientIds: readonly string[]): boolean
       : namesOther(member, clientIds);
   });
 };
-
-/** Refuses what concerns the whole workspace to a credential that is limited to clients. */
-export const openToLimited: Middleware = (ctx, next) => {
-  requireOpenToLimited(operationOf(ctx), stateOf(ctx).principal);
-  return next();
-};
-
-/** Replaces the ids that a limited credential may not see. */
-export const withinClients =
-  (deps: Deps, patience: Pick<CallPatience, 'callMs'>): Middleware =>
-  (ctx, next) =>
-    limitToClients(deps, patience, stateOf(ctx))?.then(next) ?? next();

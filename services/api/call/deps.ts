@@ -1,6 +1,5 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Knex } from 'knex';
-import type { Middleware } from 'koa';
 import type { Pool } from 'pg';
 import type { Logger } from 'pino';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
@@ -110,8 +109,6 @@ export interface Deps {
   readonly hold?: PublishingHold;
   /** Restores that were declared; absent: none is known. */
   readonly restores?: Restores;
-  /** Runs before everything else: /livez and /readyz. */
-  readonly first?: readonly Middleware[];
 }
 
 /** Networks on which this installation connects live accounts. */

@@ -2,21 +2,22 @@ import type { TObject } from 'typebox';
 import { type BodyNotes, clean } from '#schemas/http/clean.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { issueAt, issuesOf } from '#schemas/validator.ts';
+import type { Allowances } from './allowances.ts';
 import { type BodyBudget, bodyCost, type HeavyBodies, type HeldBytes, type Piece } from './bodies.ts';
 import { readEntries } from './entries.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson } from './json.ts';
 import { nounOf, type Operation } from './operation.ts';
 import { badParameter, notFound, Refusal } from './refusal.ts';
-import type { CallState } from './state.ts';
+import type { CalledState } from './state.ts';
+import type { BodyMeter, BodyText, Wire } from './wire.ts';
 
-/** What a caller sent, as the operation takes it: validated as sent, then cleaned. */
+/** Steps of a call that read what the caller sent: validated as sent, then cleaned. */
 
 /** @throws Refusal 404, because a malformed id is an unknown id */
-export const paramsOf = (operation: Operation, sent: unknown): unknown => {
-  const { params } = operation;
-  if (params === undefined) return sent;
-  if (issuesOf(params, sent).length > 0) throw notFound(nounOf(operation));
-  return clean(params, sent);
+export const takeParams = (state: CalledState, { params: sent }: Pick<Wire, 'params'>): void => {
+  const { params } = state.operation;
+  if (params !== undefined && issuesOf(params, sent).length > 0) throw notFound(nounOf(state.operation));
+  state.params = params === undefined ? sent : clean(params, sent);
 };
 
 /** @throws Refusal 400 that names the parameter, or the parameters that the operation takes. */
@@ -42,29 +43,22 @@ const ofParameters = (issues: readonly Issue[]): readonly Issue[] => {
   return [...byName].flatMap(([path, [first]]) => (first === undefined ? [] : [{ ...first, path }]));
 };
 
-/** @param values of parameters that the operation has @throws Refusal 400 */
-export const queryOf = (schema: TObject | undefined, values: Readonly<Record<string, unknown>>): unknown => {
-  if (schema === undefined) return {};
-  const issues = issuesOf(schema, values);
+/** @throws Refusal 400 */
+export const takeQuery = (state: CalledState, wire: Pick<Wire, 'readQuery'>): void => {
+  const { query: schema } = state.operation;
+  const values = wire.readQuery(schema);
+  const issues = schema === undefined ? [] : issuesOf(schema, values);
   if (issues.length > 0) {
     throw new Refusal('invalid_parameter', 'A parameter is not valid.', { errors: ofParameters(issues) });
   }
-  return clean(schema, values);
+  state.query = schema === undefined ? {} : clean(schema, values);
 };
 
-/** The text of a body, and the most values that it can hold. */
-export interface BodyText {
-  readonly text: Buffer;
-  readonly values: number;
-}
-
-/** Holds the bytes of one body and counts what is in it, while it comes. */
-export interface BodyMeter {
-  /** Of the whole body. */
-  readonly maxBytes: number;
-  readonly values: number;
-  /** @throws Refusal 413, 400, 503 */
-  take(chunk: Buffer): void;
+interface BodySource {
+  /** Null where the caller sent no body and the operation needs none. */
+  readonly read: (meter: BodyMeter) => Promise<BodyText | null>;
+  /** Counts further requests against the caller's allowance. */
+  readonly owe: (requests: number) => Promise<void>;
 }
 
 /**
@@ -75,7 +69,7 @@ export const metered = async (
   operation: Pick<Operation, 'bodyLimit' | 'valueLimit'>,
   held: HeldBytes,
   paidAhead: number,
-  { read, owe }: Pick<BodySource, 'read' | 'owe'>,
+  { read, owe }: BodySource,
 ): Promise<BodyText | null> => {
   const meter = new JsonMeter(operation.valueLimit ?? defaultValueLimit);
   let bytes = 0;
@@ -113,61 +107,53 @@ const valid = async (
   return piece(() => clean(schema, sent, { merge: merge === true, notes }));
 };
 
-export interface BodySource {
-  /** Null where the caller sent no body and the operation needs none. */
-  readonly read: (meter: BodyMeter) => Promise<BodyText | null>;
-  /** Counts further requests against the caller's allowance. */
-  readonly owe: (requests: number) => Promise<void>;
-}
-
 export interface BodyTools {
   readonly heavyBodies: HeavyBodies;
   readonly bodyBudget: BodyBudget;
 }
 
-/**
- * Sets the body of the call, then goes on; the bytes of the body are held until the end of that. An operation without a
- * body ignores one.
- */
-export const withBody = async <T>(
-  { heavyBodies, bodyBudget }: BodyTools,
-  operation: Operation,
-  state: CallState,
-  source: BodySource,
-  next: () => Promise<T>,
-): Promise<T> => {
+/** An operation without a body ignores one. @throws Refusal 413, 415, 400, 422, 503 */
+export const takeBody = async (
+  state: CalledState,
+  wire: Pick<Wire, 'readBody' | 'told'>,
+  { heavyBodies, bodyBudget, allowances }: BodyTools & { readonly allowances: Allowances },
+): Promise<void> => {
+  const { operation, notes } = state;
   const { body, entries: member } = operation;
-  if (body === undefined) return next();
+  if (body === undefined) return;
   // Live and test data of an agency share its turns and its budget of bytes, so that a second key gives no second share.
   const owner = state.principal?.liveWorkspaceId ?? '';
   const held = bodyBudget.hold(owner);
-  try {
-    const sent = await metered(operation, held, state.paidAhead, source);
-    const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
-    const text = sent?.text ?? null;
-    if (member === undefined || text === null) {
-      state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, text, state.notes, piece));
-    } else {
-      const read = await heavyBodies.run(owner, weight, (piece) => readEntries(body, member, text, state.notes, piece));
-      state.body = { [member]: read.digests };
-      state.entries = read.entries;
-    }
-    return await next();
-  } finally {
-    held.release();
+  state.held = held;
+  const sent = await metered(operation, held, state.paidAhead, {
+    read: (meter) => wire.readBody(operation, meter),
+    owe: (requests) => allowances.of(state).owe(wire.told, requests),
+  });
+  const weight = { bytes: sent?.text.length ?? 0, values: sent?.values ?? 0 };
+  const text = sent?.text ?? null;
+  if (member === undefined || text === null) {
+    state.body = await heavyBodies.run(owner, weight, (piece) => valid(operation, body, text, notes, piece));
+    return;
   }
+  const read = await heavyBodies.run(owner, weight, (piece) => readEntries(body, member, text, notes, piece));
+  state.body = { [member]: read.digests };
+  state.entries = read.entries;
 };
+
+/** Gives the bytes of the body back to the budget. */
+export const releaseBody = ({ held }: Pick<CalledState, 'held'>): void => held?.release();
 
 const keyForm = /^[\x21-\x7e]{1,255}$/;
 
 /** The caller's idempotency key, where the operation honours one. @throws Refusal 400 */
-export const keyOf = ({ idempotent }: Operation, sent: string | readonly string[] | undefined): string | null => {
-  if (idempotent === 'none') return null;
+export const takeKey = (state: CalledState, { idempotencyKey: sent }: Pick<Wire, 'idempotencyKey'>): void => {
+  const { idempotent } = state.operation;
+  if (idempotent === 'none') return;
   if (sent === undefined && idempotent === 'required') {
     throw new Refusal('idempotency_key_required', 'Send the header Idempotency-Key.');
   }
   if (sent !== undefined && !(typeof sent === 'string' && keyForm.test(sent))) {
     throw new Refusal('idempotency_key_invalid', 'Idempotency-Key is 1 to 255 visible ASCII characters.');
   }
-  return typeof sent === 'string' ? sent : null;
+  state.key = typeof sent === 'string' ? sent : null;
 };

@@ -1,11 +1,10 @@
-import type { Context } from 'koa';
 import type { Positions } from '#runtime/eventing/domain-store.ts';
-import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { BodyNotes } from '#schemas/http/clean.ts';
+import type { HeldBytes } from './bodies.ts';
 import type { Entry } from './entries.ts';
 import type { Operation, Principal } from './operation.ts';
 
-/** The state that the middleware of one request share, and that its log line shows. */
+/** What the steps of one call share, and its log line shows. */
 export interface CallState {
   correlationId: string;
   /** The caller's address, in the form that allowances are counted by. */
@@ -18,6 +17,8 @@ export interface CallState {
   entries: readonly Entry<unknown>[];
   /** Which members of the body nothing reads. */
   readonly notes: BodyNotes;
+  /** The bytes of the body, until the end of the call; null: none are held. */
+  held: HeldBytes | null;
   /** Ids that a limited credential may not see, by the ids in their place. */
   unseen: ReadonlyMap<string, string>;
   key: string | null;
@@ -39,6 +40,7 @@ export const newState = (correlationId: string, address: string): CallState => (
   body: {},
   entries: [],
   notes: new BodyNotes(),
+  held: null,
   unseen: new Map(),
   key: null,
   paidAhead: 0,
@@ -46,22 +48,8 @@ export const newState = (correlationId: string, address: string): CallState => (
   pageOf: null,
 });
 
-const states = new WeakMap<object, CallState>();
+/** Of a call whose operation and caller are known. */
+export type CalledState = CallState & { readonly operation: Operation };
 
-export const begin = (ctx: Context, state: CallState): void => {
-  states.set(ctx.req, state);
-};
-
-/** @throws when the first middleware did not run: a bug of this service. */
-export const stateOf = (ctx: Pick<Context, 'req'>): CallState => {
-  const state = states.get(ctx.req);
-  if (state === undefined) throw new BrokenInvariant('the request has no state yet');
-  return state;
-};
-
-/** The operation that was matched. @throws outside of its middleware. */
-export const operationOf = (ctx: Pick<Context, 'req'>): Operation => {
-  const { operation } = stateOf(ctx);
-  if (operation === null) throw new BrokenInvariant('no operation was matched yet');
-  return operation;
-};
+export const calledState = (state: CallState, operation: Operation, principal: Principal | null): CalledState =>
+  Object.assign(state, { operation, principal });

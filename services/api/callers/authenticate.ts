@@ -1,12 +1,10 @@
-import type { Middleware } from 'koa';
 import { within } from '#contracts/base/within.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { requireRole, requireScope } from '../call/access.ts';
-import type { Allowances, ToldLimits } from '../call/allowances.ts';
+import type { Allowances } from '../call/allowances.ts';
 import type { CallPatience } from '../call/deps.ts';
 import type { Principal } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
-import { operationOf, stateOf } from '../call/state.ts';
+import type { ToldLimits } from '../call/wire.ts';
 import type { BearerTokens, Resource } from './bearer-tokens.ts';
 
 /** A request that may carry a token. */
@@ -46,32 +44,8 @@ export const authenticator =
     }
   };
 
-/** Authenticates the caller of an operation that needs a token. */
-export const token =
-  (authenticate: Authenticate): Middleware =>
-  async (ctx, next) => {
-    if (operationOf(ctx).scope !== null) {
-      const { address } = stateOf(ctx);
-      const authorization = ctx.get('Authorization');
-      stateOf(ctx).principal = await authenticate({ told: ctx, authorization, address, resource: 'api' });
-    }
-    await next();
-  };
-
 const tooLate = (): never => {
   throw new Unavailable('The database did not return the owner of the token in time.');
 };
 
 const bearer = (header: string): string | null => /^Bearer +(\S+) *$/i.exec(header)?.[1] ?? null;
-
-/** Checks the scope of the token. */
-export const scope: Middleware = (ctx, next) => {
-  requireScope(operationOf(ctx), stateOf(ctx).principal);
-  return next();
-};
-
-/** Checks the role of the member behind the token: the ceiling of the role, then the rules of the operation. */
-export const role: Middleware = (ctx, next) => {
-  requireRole(operationOf(ctx), stateOf(ctx).principal);
-  return next();
-};

@@ -2,8 +2,10 @@ import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
 import type { Middleware } from 'koa';
 import { isProxy, noProxies, readCaller, UnnamedProxies } from '#runtime/identity/proxies.ts';
+import type { Allowances } from '../call/allowances.ts';
 import type { Deps } from '../call/deps.ts';
-import { begin, newState, stateOf } from '../call/state.ts';
+import { newState } from '../call/state.ts';
+import { begin, stateOf } from './state.ts';
 
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;
@@ -86,3 +88,12 @@ export const correlation = (deps: Deps): Middleware => {
     );
   };
 };
+
+/** Every answer shows an allowance, also the answer to a request that was refused before it spent anything. */
+export const showAllowance =
+  (allowances: Allowances): Middleware =>
+  async (ctx, next) => {
+    await next();
+    if (ctx.res.getHeader('RateLimit') !== undefined) return;
+    await allowances.of(stateOf(ctx)).show(ctx);
+  };

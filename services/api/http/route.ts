@@ -1,7 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import type { Operation } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
-import { stateOf } from '../call/state.ts';
 
 /**
  * Paths without a parameter, by the methods they take. `/media/presign` is a path of its own, though `/media/{id}` matches
@@ -25,19 +24,11 @@ const notAllowed = (allowed: readonly string[]): Refusal => {
   return new Refusal('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
 };
 
-/** Method and path have matched. Accept is checked before anything else. */
-export const matched =
-  (operation: Operation, fixedPaths: FixedPaths): Middleware =>
-  (ctx, next) => {
-    const own = fixedPaths.get(ctx.path);
-    if (own !== undefined && `/v1${operation.path}` !== ctx.path) throw notAllowed([...own].sort());
-    stateOf(ctx).operation = operation;
-    const produced = ['application/json', ...(operation.alsoAs ?? [])];
-    if (ctx.accepts(...produced) === false) {
-      throw new Refusal('not_acceptable', `Answers are ${produced.join(' or ')}.`);
-    }
-    return next();
-  };
+/** @throws Refusal 405 where the path is another operation's own, though the pattern of this one matches it too */
+export const requireOwnPath = ({ path }: Context, operation: Operation, fixedPaths: FixedPaths): void => {
+  const own = fixedPaths.get(path);
+  if (own !== undefined && `/v1${operation.path}` !== path) throw notAllowed([...own].sort());
+};
 
 interface Matched {
   readonly matched?: readonly { readonly methods: readonly string[] }[];

@@ -83,8 +83,70 @@ const explain = (ctx: KoaContextWithOIDC, error: string, status: number): void =
   showError(ctx, status, error, why);
 };
 
+const featuresOf = ({ resources, documents, addressOf }: ConfigParts): Configuration['features'] => ({
+  devInteractions: off,
+  userinfo: off,
+  rpInitiatedLogout: off,
+  dPoP: off,
+  pushedAuthorizationRequests: off,
+  introspection: off,
+  resourceIndicators: {
+    enabled: true,
+    defaultResource: async (_ctx, _client, oneOf) => oneOf?.[0] ?? resources.preset,
+    useGrantedResource: async () => true,
+    getResourceServerInfo: async (_ctx, asked) => {
+      const resource = resources.find(asked);
+      if (resource === null) throw new errors.InvalidTarget('there is no such resource');
+      return resourceServer(resource);
+    },
+  },
+  registration: {
+    enabled: true,
+    initialAccessToken: false,
+    issueRegistrationAccessToken: true,
+    idFactory: () => randomUUID(),
+  },
+  // A client whose answer was lost would be locked out by a rotation.
+  registrationManagement: { enabled: true, rotateRegistrationAccessToken: false },
+  revocation: {
+    enabled: true,
+    allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId,
+  },
+  ...(documents === null
+    ? {}
+    : {
+        clientIdMetadataDocument: {
+          enabled: true,
+          ack: 'draft-02',
+          allowFetch: async (ctx, id) => documents.mayFetch(id, addressOf(ctx)),
+          allowClient: async () => true,
+          cacheDuration: { min: 60, max: 86_400 },
+        },
+      }),
+});
+
+/**
+ * With a code or a refresh token in hand, before a refresh token is spent. One that was spent already goes on to end its
+ * family, unless it gets its answer again.
+ */
+const accountFinder =
+  ({ resources, checkGrant, allowsRepeat }: ConfigParts): NonNullable<Configuration['findAccount']> =>
+  async (ctx, accountId, token) => {
+    if (token !== undefined && 'grantId' in token) {
+      const { resourceIndicators, grantId } = token as { resourceIndicators: ReadonlySet<string>; grantId: string };
+      if ('consumed' in token && token.consumed) {
+        // oidc-provider stops at an unknown account, before it ends the family.
+        if (token.kind === 'RefreshToken' && (await allowsRepeat(ctx, grantId))) return undefined;
+        return { accountId, claims: async () => ({ sub: accountId }) };
+      }
+      checkTokenResource(resources, ctx.oidc.params ?? {}, resourceIndicators);
+      await checkGrant(grantId);
+    }
+    return { accountId, claims: async () => ({ sub: accountId }) };
+  };
+
 export const configurationOf = (parts: ConfigParts): Configuration => {
-  const { keys, secrets, resources, adapter, isSecure, documents, addressOf, checkGrant, allowsRepeat } = parts;
+  const { keys, secrets, resources, adapter, isSecure, documents } = parts;
   const cookie = { signed: true, httpOnly: true, sameSite: 'lax' } as const;
   const [first] = keys;
   if (first === undefined) throw new Error('there is no signing key');
@@ -137,47 +199,7 @@ export const configurationOf = (parts: ConfigParts): Configuration => {
       return grantId === undefined ? undefined : ctx.oidc.provider.Grant.find(grantId);
     },
     interactions: { policy: ask(), url: (_ctx, { uid }) => `${interactionPath}/${uid}` },
-    features: {
-      devInteractions: off,
-      userinfo: off,
-      rpInitiatedLogout: off,
-      dPoP: off,
-      pushedAuthorizationRequests: off,
-      introspection: off,
-      resourceIndicators: {
-        enabled: true,
-        defaultResource: async (_ctx, _client, oneOf) => oneOf?.[0] ?? resources.preset,
-        useGrantedResource: async () => true,
-        getResourceServerInfo: async (_ctx, asked) => {
-          const resource = resources.find(asked);
-          if (resource === null) throw new errors.InvalidTarget('there is no such resource');
-          return resourceServer(resource);
-        },
-      },
-      registration: {
-        enabled: true,
-        initialAccessToken: false,
-        issueRegistrationAccessToken: true,
-        idFactory: () => randomUUID(),
-      },
-      // A client whose answer was lost would be locked out by a rotation.
-      registrationManagement: { enabled: true, rotateRegistrationAccessToken: false },
-      revocation: {
-        enabled: true,
-        allowedPolicy: async (_ctx, client, token) => token.clientId === client.clientId,
-      },
-      ...(documents === null
-        ? {}
-        : {
-            clientIdMetadataDocument: {
-              enabled: true,
-              ack: 'draft-02',
-              allowFetch: async (ctx, id) => documents.mayFetch(id, addressOf(ctx)),
-              allowClient: async () => true,
-              cacheDuration: { min: 60, max: 86_400 },
-            },
-          }),
-    },
+    features: featuresOf(parts),
     ...(documents === null ? {} : { fetch: (url: string | URL | Request) => documents.fetch(String(url)) }),
     fetchResponseBodyLimits: { jwks_uri: 32_768 },
     extraClientMetadata: {
@@ -194,21 +216,7 @@ export const configurationOf = (parts: ConfigParts): Configuration => {
       },
     },
     extraParams: { _policy: requestPolicy(resources) },
-    findAccount: async (ctx, accountId, token) => {
-      // With a code or a refresh token in hand, before a refresh token is spent. One that was spent already goes on to
-      // end its family, unless it gets its answer again.
-      if (token !== undefined && 'grantId' in token) {
-        const { resourceIndicators, grantId } = token as { resourceIndicators: ReadonlySet<string>; grantId: string };
-        if ('consumed' in token && token.consumed) {
-          // oidc-provider stops at an unknown account, before it ends the family.
-          if (token.kind === 'RefreshToken' && (await allowsRepeat(ctx, grantId))) return undefined;
-          return { accountId, claims: async () => ({ sub: accountId }) };
-        }
-        checkTokenResource(resources, ctx.oidc.params ?? {}, resourceIndicators);
-        await checkGrant(grantId);
-      }
-      return { accountId, claims: async () => ({ sub: accountId }) };
-    },
+    findAccount: accountFinder(parts),
     extraTokenClaims: async (_ctx, token) => ({ gid: 'grantId' in token ? token.grantId : undefined }),
     // No cookie and no session counts at these endpoints, so an origin gains nothing by calling them.
     clientBasedCORS: () => true,

@@ -99,6 +99,46 @@ const withoutSession = (ctx: Context, name: string): void => {
   else ctx.res.setHeader('Set-Cookie', kept);
 };
 
+/** What stands around every answer of oidc-provider: requests that it may not have, and what its answers lack. */
+const answers =
+  (provider: Provider, { repeats, families, deps: { logger } }: ProviderParts): Koa.Middleware =>
+  async (ctx, next) => {
+    if (ctx.path === authorizePath) {
+      // No row can keep it, and no app needs it.
+      if (ctx.querystring.includes('%00')) {
+        return showError(ctx, 400, 'invalid_request', 'The app sent a request that cannot be answered.');
+      }
+      ignoreParameters(ctx.query as Record<string, unknown>);
+      const { response_mode: mode } = ctx.query;
+      if (mode !== undefined && mode !== 'query') {
+        return showError(
+          ctx,
+          400,
+          'unsupported_response_mode',
+          'The app must be answered in the query of its address.',
+        );
+      }
+    }
+    ctx.set('Referrer-Policy', 'no-referrer');
+    await next();
+    const { oidc } = ctx as KoaContextWithOIDC;
+    withoutSession(ctx, provider.cookieName('session'));
+    switch (oidc?.route) {
+      case 'discovery':
+        return editMetadata(ctx as KoaContextWithOIDC);
+      case 'jwks':
+        return cached(ctx as KoaContextWithOIDC);
+      case 'registration':
+      case 'client':
+      case 'client_update':
+        return editRegistration(ctx as KoaContextWithOIDC);
+      case 'token':
+        return tokenAnswered(ctx as KoaContextWithOIDC, repeats, logger);
+      case 'revocation':
+        return revoked(ctx as KoaContextWithOIDC, families);
+    }
+  };
+
 export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
   const { deps, clients, families, repeats, documents } = parts;
   const { pool, secrets, logger, trustedProxies = noProxies } = deps;
@@ -140,42 +180,7 @@ export const makeProvider = (keys: KeySet, parts: ProviderParts): Provider => {
   );
   pinAddress(provider, issuer);
 
-  provider.use(async (ctx, next) => {
-    if (ctx.path === authorizePath) {
-      // No row can keep it, and no app needs it.
-      if (ctx.querystring.includes('%00')) {
-        return showError(ctx, 400, 'invalid_request', 'The app sent a request that cannot be answered.');
-      }
-      ignoreParameters(ctx.query as Record<string, unknown>);
-      const { response_mode: mode } = ctx.query;
-      if (mode !== undefined && mode !== 'query') {
-        return showError(
-          ctx,
-          400,
-          'unsupported_response_mode',
-          'The app must be answered in the query of its address.',
-        );
-      }
-    }
-    ctx.set('Referrer-Policy', 'no-referrer');
-    await next();
-    const { oidc } = ctx as KoaContextWithOIDC;
-    withoutSession(ctx, provider.cookieName('session'));
-    switch (oidc?.route) {
-      case 'discovery':
-        return editMetadata(ctx as KoaContextWithOIDC);
-      case 'jwks':
-        return cached(ctx as KoaContextWithOIDC);
-      case 'registration':
-      case 'client':
-      case 'client_update':
-        return editRegistration(ctx as KoaContextWithOIDC);
-      case 'token':
-        return tokenAnswered(ctx as KoaContextWithOIDC, repeats, logger);
-      case 'revocation':
-        return revoked(ctx as KoaContextWithOIDC, families);
-    }
-  });
+  provider.use(answers(provider, parts));
 
   (provider as Koa).on('error', (error: unknown) => logger.warn({ err: error }, 'an oauth answer broke'));
   provider.on('server_error', (ctx, error) => logger.error({ err: error, route: ctx.oidc.route }, 'oauth failed'));

@@ -4,7 +4,7 @@ import type { MediaKind, MediaUse } from '#schemas/media.ts';
 import { useRules } from './media-use.ts';
 import { rulesOf } from './registry.ts';
 import type { TextLimit } from './rules.ts';
-import { measured, unitWords } from './text-length.ts';
+import { graphemes, measured, unitWords } from './text-length.ts';
 import { showsNothing } from './visible-text.ts';
 
 export interface AltTexts {
@@ -63,12 +63,10 @@ export const sentAltText = (platform: Platform, file: ShownFile, { own, asset }:
   return own === null ? cut(text, limits) : text;
 };
 
-const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
-
 /** The longest beginning that fits with an ellipsis behind it; no character is cut in two. */
 const cut = (text: string, limits: readonly TextLimit[]): string => {
   if (over(text, limits) === null) return text;
-  const ends = [...graphemes.segment(text)].map(({ index }) => index);
+  const ends = [...graphemes().segment(text)].map(({ index }) => index);
   const upTo = (count: number): string => `${text.slice(0, ends[count]).trimEnd()}…`;
   let [fits, tooMany] = [0, ends.length];
   while (tooMany - fits > 1) {

@@ -32,6 +32,6 @@ export {
   titleFor,
 } from './registry.ts';
 export type * from './rules.ts';
-export { sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
+export { graphemes, sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
 export { topLevelDomains } from './top-level-domains.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';

@@ -7,7 +7,7 @@ import { rulesOf } from './registry.ts';
 import type { Overrides, TextLimit, TextRules, TextUnit } from './rules.ts';
 import { weightedLength } from './weighted-length.ts';
 
-const graphemes = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }));
+export const graphemes = lazy(() => new Intl.Segmenter('en', { granularity: 'grapheme' }));
 const utf8 = new TextEncoder();
 
 const codePoints = (text: string) => {

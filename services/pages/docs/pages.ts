@@ -4,6 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import type { Contract } from './contract.ts';
 import { readGuides } from './guides.ts';
 import { docsHeaders, docsPage, guidePath, paths, readViewer, startScript } from './page.ts';
@@ -59,7 +60,7 @@ export const docsPages = (deps: Deps, allowances: Allowances): Middleware => {
   const files = lazily(() => prepareFiles(deps.baseUrl()));
   const router = new Router({ strict: true, sensitive: true });
   const send = async (ctx: Context): Promise<void> => {
-    await allowances.spend(ctx, 1);
+    await allowances.of(stateOf(ctx)).spend(ctx, 1);
     const file = (await files())[ctx.path];
     if (file === undefined) throw new Refusal('not_found', 'There is no such path.');
     ctx.set(docsHeaders);

@@ -4,8 +4,8 @@ import { connectable, normalizePlatform } from '#domain/platforms/index.ts';
 import { isTimezone } from '#domain/zones.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Deps, liveNetworksOf } from '#services/api/call/deps.ts';
-import { readBody } from '#services/api/call/json.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
+import { readBody } from '#services/api/http/body.ts';
 import type { OpenInvite } from './open-invite.ts';
 import { refuse } from './tools.ts';
 

@@ -4,6 +4,7 @@ import { within } from '#contracts/base/within.ts';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
+import { stateOf } from '#services/api/http/state.ts';
 import { forPeople, show404, tooLate } from '../links.ts';
 import { begin, redirectUriOf } from './begin.ts';
 import { callback } from './callback.ts';
@@ -18,7 +19,7 @@ import { inviteTools } from './tools.ts';
 const documents =
   (deps: Deps, allowances: Allowances): Middleware =>
   async (ctx) => {
-    await allowances.spend(ctx, 1);
+    await allowances.of(stateOf(ctx)).spend(ctx, 1);
     const { origin } = new URL(redirectUriOf(deps));
     const ways = Object.values(deps.live?.connectors ?? {}).flat();
     const found = ways.flatMap((way) => {

@@ -99,9 +99,32 @@ export const oneOf =
     if (known === undefined) throw new Error(`must be one of ${values.join(', ')}`);
     return known;
   };
-export const durations: SettingReader<readonly number[]> = (value) => list(value).map(integer(0, 7 * 86_400_000));
 export const proxies: SettingReader<TrustedProxies> = (value) => (value === '' ? noProxies : readTrustedProxies(value));
 export const optional =
   <T>(read: SettingReader<T>): SettingReader<T | null> =>
   (value) =>
     value === '' ? null : read(value);
+
+/** A setting: the reader of its text, its default, and its line in `--help`. */
+export interface Variable<T> {
+  readonly name: string;
+  /** Former name, read where `name` is not set. */
+  readonly former?: string;
+  readonly read: SettingReader<T>;
+  readonly fallback: T;
+  readonly help: string;
+}
+
+export const variable = <T>(
+  name: string,
+  read: SettingReader<T>,
+  fallback: T,
+  help: string,
+  former?: string,
+): Variable<T> => ({
+  name,
+  ...(former === undefined ? {} : { former }),
+  read,
+  fallback,
+  help: former === undefined ? help : `${help}; its former name ${former} still works`,
+});

@@ -1,19 +1,17 @@
 /**
  * The one reader of the environment. The files of settings/ list its variables by concern, with defaults and meaning;
- * `--help` prints them, and a wrong value is an error that names the variable.
+ * `--help` prints those that the process reads, infra/OPERATING.md explains all, and a wrong value is an error that
+ * names the variable.
  */
 
 import { noProxies } from '#runtime/identity/proxies.ts';
-import { callersSettings } from './settings/callers.ts';
-import { insightsSettings } from './settings/insights.ts';
+import type { SettingReader, Variable } from './config-values.ts';
 import { mediaSettings } from './settings/media.ts';
 import { networkSettings } from './settings/networks.ts';
-import { peopleSettings } from './settings/people.ts';
-import { processSettings } from './settings/process.ts';
-import { publishingSettings } from './settings/publishing.ts';
+import { callersSettings, peopleSettings, processSettings } from './settings/process.ts';
+import { insightsSettings, publishingSettings, webhooksSettings } from './settings/publishing.ts';
 import { storesSettings } from './settings/stores.ts';
-import type { Variable } from './settings/variable.ts';
-import { webhooksSettings } from './settings/webhooks.ts';
+import { readTimes, type Times, usualTimes } from './settings/times.ts';
 
 export class ConfigError extends Error {
   constructor(message: string) {
@@ -35,7 +33,26 @@ const variables = {
 } as const;
 
 type Variables = typeof variables;
-export type Config = { readonly [K in keyof Variables]: Variables[K] extends Variable<infer T> ? T : never };
+export type SettingKey = keyof Variables;
+export type Config = Times & { readonly [K in SettingKey]: Variables[K] extends Variable<infer T> ? T : never };
+/** The settings that a process has named, and the times of every process. */
+export type ConfigOf<K extends SettingKey> = Pick<Config, K | keyof Times>;
+
+const isKey = (key: string): key is SettingKey => Object.hasOwn(variables, key);
+export const settingKeys: readonly SettingKey[] = Object.keys(variables).filter(isKey);
+
+/** The settings below the headings of `--help` and of infra/OPERATING.md. */
+export const settingGroups = Object.entries({
+  'Stores, and the key that seals them': storesSettings,
+  'Addresses, log and folders': processSettings,
+  'Callers of the api': callersSettings,
+  'Mails to people': peopleSettings,
+  'Publishing and leases': publishingSettings,
+  'Real networks': networkSettings,
+  'Figures and reports': insightsSettings,
+  Webhooks: webhooksSettings,
+  Media: mediaSettings,
+}).map(([title, settings]) => ({ title, keys: Object.keys(settings).filter(isKey) }));
 
 /** Values that may hold a password or a key: an error does not show them. */
 const hidden = [
@@ -53,27 +70,30 @@ const hidden = [
   'TOUR_BLUESKY',
 ];
 
+const readOne = <T>(name: string, value: string, reader: SettingReader<T>): T => {
+  try {
+    return reader(value);
+  } catch (error) {
+    const why = error instanceof Error ? error.message : 'is not valid';
+    const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
+    throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
+  }
+};
+
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
-  const read = Object.entries(variables).map(
+  const read = Object.entries<Variable<unknown>>(variables).map(
     ([key, { name: now, former, read: reader, fallback }]): [string, unknown] => {
       const name = former !== undefined && env[now] === undefined && env[former] !== undefined ? former : now;
       const value = env[name];
-      if (value === undefined) return [key, fallback];
-      try {
-        return [key, reader(value)];
-      } catch (error) {
-        const why = error instanceof Error ? error.message : 'is not valid';
-        const words = why.startsWith(`${name} `) ? why : `${name} ${why}`;
-        throw new ConfigError(hidden.includes(name) ? words : `${words} (it is ${JSON.stringify(value)})`);
-      }
+      return [key, value === undefined ? fallback : readOne(name, value, reader)];
     },
   );
-  return Object.fromEntries(read) as Config;
+  return { ...readTestTimes(env), ...Object.fromEntries(read) } as Config;
 };
 
 /** Checks the settings that a process needs. @throws ConfigError that names every missing variable and its purpose. */
-export const requireSet = (config: Config, keys: readonly (keyof Config)[]): void => {
+export const requireSet = (config: Config, keys: readonly SettingKey[]): void => {
   const missing = keys.filter(
     (key) => config[key] === null || (Array.isArray(config[key]) && config[key].length === 0),
   );
@@ -81,14 +101,25 @@ export const requireSet = (config: Config, keys: readonly (keyof Config)[]): voi
   throw new ConfigError(missing.map((key) => `${variables[key].name} is required: ${variables[key].help}`).join('\n'));
 };
 
-/** The list of settings that `--help` prints below the process's own text. */
-export const configHelp = (): string =>
-  Object.values(variables)
-    .map(({ name, fallback, help }) => {
-      const shown = fallback === null || fallback === noProxies || String(fallback) === '' ? 'none' : String(fallback);
-      return `  ${name.padEnd(24)} ${help} [${shown}]`;
-    })
-    .join('\n');
+const lineOf = ({ name, fallback, help }: Variable<unknown>): string => {
+  const shown = fallback === null || fallback === noProxies || String(fallback) === '' ? 'none' : String(fallback);
+  return `  ${name.padEnd(24)} ${help} [${shown}]`;
+};
+
+/**
+ * The settings that `--help` prints below the process's own text, in groups.
+ * @param reads those that the process reads. Default: all
+ */
+export const configHelp = (reads: readonly SettingKey[] = settingKeys): string =>
+  settingGroups
+    .map(({ title, keys }) => ({ title, shown: keys.filter((key) => reads.includes(key)) }))
+    .filter(({ shown }) => shown.length > 0)
+    .map(({ title, shown }) => [`${title}:`, ...shown.map((key) => lineOf(variables[key]))].join('\n'))
+    .join('\n\n');
+
+/** The times that a test sets; see settings/times.ts. Never set in production. */
+const readTestTimes = (env: Readonly<Record<string, string | undefined>>): Times =>
+  env.POSTLINE_TIMES === undefined ? usualTimes : readOne('POSTLINE_TIMES', env.POSTLINE_TIMES, readTimes);
 
 /** The fault points at which a test ends or stops the process; see fault-point.ts. Never set in production. */
 export const readFaults = (env: Readonly<Record<string, string | undefined>>) => ({

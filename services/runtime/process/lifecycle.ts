@@ -1,7 +1,17 @@
 import { isMainThread, parentPort } from 'node:worker_threads';
 import type { Registry } from 'prom-client';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { type Config, ConfigError, configHelp, processEnv, readConfig, requireSet } from './config.ts';
+import {
+  type Config,
+  ConfigError,
+  type ConfigOf,
+  configHelp,
+  processEnv,
+  readConfig,
+  requireSet,
+  type SettingKey,
+} from './config.ts';
+import { everyProcess } from './settings/reads.ts';
 import {
   type Check,
   countDropped,
@@ -20,9 +30,9 @@ import {
  * of standalone it does the same, on a message of its parent instead of a signal.
  */
 
-export interface ProcessContext {
+export interface ProcessContext<K extends SettingKey = SettingKey> {
   readonly name: string;
-  readonly config: Config;
+  readonly config: ConfigOf<K>;
   readonly logger: Logger;
   readonly registry: Registry;
   readonly readiness: Readiness;
@@ -49,32 +59,35 @@ export type FromThread =
       readonly metrics: readonly MetricsJson[];
     };
 
-export interface ProcessOptions {
+export interface ProcessOptions<K extends SettingKey> {
   readonly name: string;
   readonly summary: string;
+  /** The settings that `main` may read, and that `--help` shows beside those of the log and of the operators' port. */
+  readonly reads: readonly K[];
   /** Serves /livez, /readyz and /metrics on OPS_PORT; standalone does it itself, for all its threads. */
   readonly ops?: boolean;
   /**
    * Settings that the process needs; without them it ends with exit code 2 and a message. Default: the database and the
    * secret key.
    */
-  readonly requires?: readonly (keyof Config)[];
+  readonly requires?: readonly SettingKey[];
   /** Default: that of the process. Standalone adds the settings that it has determined. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   /** Runs until `context.signal` aborts and started work is finished. */
-  main(context: ProcessContext): Promise<void>;
+  main(context: ProcessContext<K>): Promise<void>;
 }
 
-export const runProcess = async ({
+export const runProcess = async <K extends SettingKey>({
   name,
   summary,
+  reads,
   ops = true,
   requires = ['databaseUrl', 'secretKey'],
   env = processEnv(),
   main,
-}: ProcessOptions): Promise<void> => {
+}: ProcessOptions<K>): Promise<void> => {
   if (isMainThread && process.argv.includes('--help')) {
-    process.stdout.write(`${name}: ${summary}\n\nEnvironment:\n${configHelp()}\n`);
+    process.stdout.write(`${name}: ${summary}\n\nEnvironment:\n\n${configHelp([...everyProcess, ...reads])}\n`);
     return;
   }
   let config: Config;
@@ -85,7 +98,7 @@ export const runProcess = async ({
     log = logOf(name, config);
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
-    process.stderr.write(`${name}: ${error.message}\nSee --help for all variables.\n`);
+    process.stderr.write(`${name}: ${error.message}\nSee --help for its variables.\n`);
     process.exitCode = 2;
     return;
   }
@@ -101,7 +114,7 @@ export const runProcess = async ({
   const draining = new AbortController();
   const closers: (() => Promise<void>)[] = [];
   const undoDrain = listenForDrain(name, draining, logger, report);
-  const context: ProcessContext = {
+  const context: ProcessContext<K> = {
     name,
     config,
     logger,

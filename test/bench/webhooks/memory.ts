@@ -5,6 +5,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ReceiverPath, startReceivers } from '#test/support/egress-receivers.ts';
+import { timesEnv } from '#test/support/times.ts';
 import { residentMb } from '../environment.ts';
 import { type BenchRow, spread } from '../row.ts';
 import { cleanup } from './cleanup.ts';
@@ -38,7 +39,7 @@ export const memory = async (quick: boolean): Promise<BenchRow[]> => {
   const [warmMs, ms] = quick ? [15_000, 15_000] : [60_000, 30_000];
   await using stack = cleanup();
   // Each endpoint attacks to the end: no breaker stops it.
-  const world = await BenchWorld.open(stack, { env: { WEBHOOK_BREAKER_FAILURES: '10000' } });
+  const world = await BenchWorld.open(stack, { env: timesEnv({ webhookBreakerFailures: 10_000 }) });
   const receivers = await startReceivers();
   stack.defer(() => receivers.close());
   const workspaceId = randomUUID();

@@ -8,6 +8,7 @@ import { createRegistry } from '#runtime/process/telemetry.ts';
 import { Allowance } from '#services/api/call/allowances.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { type ApiServer, type DoorOptions, openDoor } from '#services/api/server.ts';
+import { pagesParts } from '#services/pages/part.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { patience } from '#test/support/patience.ts';
 import { watched } from '#test/support/pool.ts';
@@ -37,7 +38,7 @@ suite('limits of callers', (t) => {
       trustedProxies: readTrustedProxies('1'),
       ...more,
     };
-    const server = (await openDoor({ host: '127.0.0.1', port: 0, setting: 'PORT', ...door })).open(deps);
+    const server = (await openDoor({ host: '127.0.0.1', port: 0, setting: 'PORT', ...door })).open(deps, pagesParts);
     servers.push(server);
     const ask = async (
       path: string,

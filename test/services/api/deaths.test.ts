@@ -10,6 +10,7 @@ import { rotationsOf } from '#projections/webhooks/rotations.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
+import { pointsInSource } from '#test/faults/points.ts';
 import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -34,11 +35,13 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
   let clientId = '';
   let workspaceId = '';
   const dir = mkdtempSync(path.join(tmpdir(), 'postline-deaths-'));
+  const due = Due.later(pointsInSource(), dir);
 
   t.before(async () => {
     const { url } = await preparedDatabase();
     // No figures are read here, so no analytics store needs to run.
     world = await FaultWorld.open({ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' });
+    world.role('api').dieAt(due);
     await world.begin(['api', 'projections']);
     store = new DomainStore(world.adapters.store, world.codec, world.adapters.log.partitions);
     const [account] = await accounts();
@@ -69,11 +72,8 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
   /** Makes one call, during which the api dies there, and waits for the next api. */
   const dies = async (at: string, method: string, route: string, sent?: unknown, key?: string): Promise<void> => {
     const api = world.role('api');
-    const due = new Due([at], mkdtempSync(path.join(dir, 'fired-')));
-    api.dieAt(due);
-    await api.kill();
-    const up = () => until('the api is up', async () => api.up !== null, { withinMs: 60_000 });
-    await up();
+    const { up } = api;
+    due.arm(at);
     const call = fetch(`${world.origin()}/v1${route}`, {
       method,
       headers: {
@@ -85,7 +85,7 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
     });
     await assert.rejects(call, TypeError, `the api answered and did not die at ${at}`);
     assert.deepEqual(due.open, [], `no process died at ${at}`);
-    await up();
+    await until('the next api is up', () => api.up !== null && api.up !== up, { withinMs: 60_000 });
   };
 
   t('inside a bulk of posts: the repeat finds those that exist and creates the rest', async () => {

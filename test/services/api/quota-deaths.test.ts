@@ -10,6 +10,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { sweepQuotas } from '#services/outcomes/quotas.ts';
 import { abandonMs } from '#services/workflows/quota/give-back.ts';
+import { pointsInSource } from '#test/faults/points.ts';
 import { Due, FaultWorld } from '#test/faults/world.ts';
 import { commandContext } from '#test/support/domain.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -30,11 +31,13 @@ suite('an api killed around the places of a quota', { timeoutMs: 240_000 }, (t) 
   let clientId = '';
   let workspaceId = '';
   const dir = mkdtempSync(path.join(tmpdir(), 'postline-quota-deaths-'));
+  const due = Due.later(pointsInSource(), dir);
 
   t.before(async () => {
     const { url } = await preparedDatabase();
     // No figures are read here, so no analytics store needs to run.
     world = await FaultWorld.open({ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' });
+    world.role('api').dieAt(due);
     await world.begin(['api', 'projections']);
     store = new DomainStore(world.adapters.store, world.codec, world.adapters.log.partitions);
     const accounts = (await world.load.get('/accounts?limit=100')).data as unknown as readonly Json[];
@@ -49,14 +52,11 @@ suite('an api killed around the places of a quota', { timeoutMs: 240_000 }, (t) 
     rmSync(dir, { recursive: true, force: true });
   });
 
-  const up = () => until('the api is up', async () => world.role('api').up !== null, { withinMs: 60_000 });
   /** Makes one call, during which the api dies there, and waits for the next api. */
   const dies = async (route: string, sent: unknown, key: string, at: string): Promise<void> => {
     const api = world.role('api');
-    const due = new Due([at], mkdtempSync(path.join(dir, 'fired-')), 'SIGKILL');
-    api.dieAt(due);
-    await api.kill();
-    await up();
+    const { up } = api;
+    due.arm(at);
     const headers = {
       authorization: `Bearer ${world.token}`,
       'content-type': 'application/json',
@@ -65,7 +65,7 @@ suite('an api killed around the places of a quota', { timeoutMs: 240_000 }, (t) 
     const call = fetch(`${world.origin()}/v1${route}`, { method: 'POST', headers, body: JSON.stringify(sent) });
     await assert.rejects(call, TypeError, `the api answered and did not die at ${at}`);
     assert.deepEqual(due.open, [], `no process died at ${at}`);
-    await up();
+    await until('the next api is up', () => api.up !== null && api.up !== up, { withinMs: 60_000 });
   };
   const post = async (route: string, body: unknown, key: string = randomUUID()): Promise<Json> => {
     const { status, code, data } = await world.load.call('POST', route, body, key);

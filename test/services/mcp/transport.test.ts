@@ -49,14 +49,17 @@ suite('mcp over HTTP', (t) => {
     assert.ok(found.stdout.includes(composed.clientId), found.stdout);
   });
 
-  t('the Inspector prints what the README shows, but for names, ids and times', async () => {
-    const readme = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
+  t('the Inspector prints what the guide shows, but for names, ids and times', async () => {
+    const guide = readFileSync(
+      new URL('../../../services/pages/docs/guides/agents-and-apps.md', import.meta.url),
+      'utf8',
+    );
     const [, command = '', shown = ''] =
-      /^npx @modelcontextprotocol\/inspector (--cli .+?)\n```\n\n```json\n(.+?)\n```/ms.exec(readme) ?? [];
-    assert.ok(shown !== '', 'the README has the command, and its answer below it');
+      /^npx @modelcontextprotocol\/inspector (--cli .+?)\n```\n\n```json\n(.+?)\n```/ms.exec(guide) ?? [];
+    assert.ok(shown !== '', 'the guide has the command, and its answer below it');
     const { clientId } = composed;
-    const script = command.replace('http://127.0.0.1:8080/mcp', world.deps.mcpUrl());
-    const env = { ...process.env, POSTLINE_KEY: world.testKey.secret, CLIENT: clientId };
+    const script = command.replace('https://agents.example/mcp', world.deps.mcpUrl());
+    const env = { ...process.env, POSTLINE_KEY: world.testKey.secret, CLIENT_ID: clientId };
     const { stdout } = await run('sh', ['-c', `'${process.execPath}' '${inspector}' ${script}`], { env });
     const alike = (text: string): unknown =>
       JSON.parse(

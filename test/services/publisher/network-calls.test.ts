@@ -222,7 +222,8 @@ suite('calls of networks', (t) => {
     ends.push(calls.watch(watched(next)));
     calls.report(seen(next));
     await until('the next is appended', () => sizes.length > 1);
-    assert.deepEqual(sizes, [3, 1], 'before those that gather');
+    // On a busy machine those that gather have followed by now.
+    assert.deepEqual(sizes.slice(0, 2), [3, 1], 'before those that gather');
     for (const end of ends) end();
     await calls.close();
   });

@@ -1,6 +1,5 @@
 import { standardMediaQuota } from '#domain/media-types.ts';
-import { integer, oneOf, optional, text, url } from '../config-values.ts';
-import { variable } from './variable.ts';
+import { integer, oneOf, optional, text, url, variable } from '../config-values.ts';
 
 /** Media files: where they lie and how they are worked on. */
 export const mediaSettings = {

@@ -1,6 +1,5 @@
 import type { JsonWebKey } from 'node:crypto';
-import { botToken, integer, login, optional, signingKeys, text, url } from '../config-values.ts';
-import { variable } from './variable.ts';
+import { botToken, integer, login, optional, signingKeys, text, url, variable } from '../config-values.ts';
 
 /** The networks that accounts are connected to. */
 export const networkSettings = {

@@ -1,5 +1,4 @@
-import { durations, integer, list, oneOf, optional } from '../config-values.ts';
-import { variable } from './variable.ts';
+import { integer, list, oneOf, variable } from '../config-values.ts';
 
 /** Projections, leases and the publisher. */
 export const publishingSettings = {
@@ -16,41 +15,57 @@ export const publishingSettings = {
     'names of the projections this process runs; none = all',
   ),
   leaseTtlMs: variable('LEASE_TTL_MS', integer(300, 600_000), 15_000, 'a lease that is not renewed lapses after this'),
-  boundaryDeadlineMs: variable(
-    'BOUNDARY_DEADLINE_MS',
-    optional(integer(100, 600_000)),
-    null as number | null,
-    'time the boundary call may take; none = the adapter’s own (30 s, sandbox 3 s)',
-  ),
-  settleWindowMs: variable(
-    'SETTLE_WINDOW_MS',
-    optional(integer(0, 7 * 86_400_000)),
-    null as number | null,
-    'how long after the deadline “absent” stays unknown; none = the adapter’s own (≥ 10 min, sandbox 10 s)',
-  ),
-  reconcileDelaysMs: variable(
-    'RECONCILE_DELAYS_MS',
-    durations,
-    [0, 5_000, 30_000, 120_000, 600_000] as readonly number[],
-    'waits between reconciles of an unknown outcome; then hourly for 72 h',
-  ),
-  deferDelaysMs: variable(
-    'DEFER_DELAYS_MS',
-    durations,
-    [30_000, 120_000, 600_000] as readonly number[],
-    'waits after transient failures before the call; then the target fails',
-  ),
-  maxRateLimits: variable('MAX_RATE_LIMITS', integer(0, 1_000), 10, 'automatic retries after a rate limit'),
-  sweepIntervalMs: variable(
-    'SWEEP_INTERVAL_MS',
-    integer(100, 3_600_000),
-    30_000,
-    'how often the sweeper looks for plans that were not carried out',
-  ),
   publishConcurrency: variable(
     'PUBLISH_CONCURRENCY',
     integer(1, 10_000),
     4_096,
     'targets one publisher works on at once; more that are due wait for one to end',
   ),
+} as const;
+
+/** Figures of posts and accounts, and the reports made of them. */
+export const insightsSettings = {
+  insightsConcurrency: variable(
+    'INSIGHTS_CONCURRENCY',
+    integer(1, 256),
+    8,
+    'accounts that one process asks their networks for at once, for the figures of their posts and their own',
+    'METRICS_CONCURRENCY',
+  ),
+  reportWaitMs: variable(
+    'REPORT_WAIT_MS',
+    integer(0, 7 * 86_400_000),
+    6 * 3_600_000,
+    'how long after it was asked for a report waits until the figures of its days are final; then it is made, and names the days that are not',
+  ),
+} as const;
+
+/** Deliveries of webhooks. */
+export const webhooksSettings = {
+  webhooksPerWorkspace: variable(
+    'WEBHOOKS_PER_WORKSPACE',
+    integer(1, 10_000),
+    50,
+    'webhook endpoints a workspace may have; those it has beyond that go on working',
+  ),
+  webhookPerEndpoint: variable(
+    'WEBHOOK_PER_ENDPOINT',
+    integer(1, 10_000),
+    64,
+    'webhook requests under way to one endpoint; of this and the other three of its kind at most half for retries and replays',
+  ),
+  webhookPerHost: variable(
+    'WEBHOOK_PER_HOST',
+    integer(1, 10_000),
+    128,
+    'webhook requests under way of one tenant to one host (name and port), over all its endpoints there',
+  ),
+  webhookHostFailures: variable(
+    'WEBHOOK_HOST_FAILURES',
+    integer(1, 10_000),
+    50,
+    'webhook requests a second of one tenant to one host from endpoints that do not take what they are sent; first as many as WEBHOOK_PER_HOST',
+  ),
+  webhookPerTenant: variable('WEBHOOK_PER_TENANT', integer(1, 10_000), 256, 'webhook requests under way of one tenant'),
+  webhookConcurrency: variable('WEBHOOK_CONCURRENCY', integer(1, 10_000), 1_024, 'webhook requests under way at all'),
 } as const;

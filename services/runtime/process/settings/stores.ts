@@ -1,5 +1,14 @@
-import { brokers, eventStoreUrl, integer, oneOf, optional, secretKeys, topicPrefix, url } from '../config-values.ts';
-import { variable } from './variable.ts';
+import {
+  brokers,
+  eventStoreUrl,
+  integer,
+  oneOf,
+  optional,
+  secretKeys,
+  topicPrefix,
+  url,
+  variable,
+} from '../config-values.ts';
 
 /** The stores of the data, and the key that seals it. */
 export const storesSettings = {

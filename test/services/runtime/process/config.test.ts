@@ -1,6 +1,7 @@
 import { deepEqual, equal, match, ok, throws } from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { ConfigError, configHelp, readConfig, readFaults } from '#runtime/process/config.ts';
+import { type Times, usualTimes } from '#runtime/process/settings/times.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { suite } from '#test/support/suite.ts';
@@ -45,12 +46,6 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   },
   PROJECTIONS: { right: 'posts,clients', wrong: [] },
   LEASE_TTL_MS: { right: '300', wrong: ['299', '600001'] },
-  BOUNDARY_DEADLINE_MS: { right: '100', wrong: ['99', '1s'] },
-  SETTLE_WINDOW_MS: { right: '0', wrong: ['-1'] },
-  RECONCILE_DELAYS_MS: { right: '0, 100', wrong: ['0,soon', '604800001'] },
-  DEFER_DELAYS_MS: { right: '1', wrong: ['-1'] },
-  MAX_RATE_LIMITS: { right: '0', wrong: ['1001'] },
-  SWEEP_INTERVAL_MS: { right: '100', wrong: ['99'] },
   PUBLISHING: { right: 'hold', wrong: ['', 'off'] },
   PUBLISH_CONCURRENCY: { right: '10000', wrong: ['0'] },
   BLUESKY_RESOLVER: { right: 'https://bsky.example.com', wrong: ['bsky.example.com', 'ftp://bsky.example.com'] },
@@ -74,20 +69,13 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   TELEGRAM_BOT_TOKEN: { right: `123456789:${'A'.repeat(35)}`, wrong: ['a-token', '123:'] },
   TELEGRAM_API: { right: 'http://127.0.0.1:8081', wrong: ['api.telegram.org'] },
   INSIGHTS_CONCURRENCY: { right: '1', wrong: ['0', '257'] },
-  INSIGHTS_YOUNG_DELAYS_MS: { right: '0,5000', wrong: ['soon', '-1'] },
-  WEBHOOK_RETRY_DELAYS_MS: { right: '0,5000', wrong: ['0,soon', '-1'] },
   WEBHOOK_PER_ENDPOINT: { right: '1', wrong: ['0'] },
   WEBHOOK_PER_TENANT: { right: '1', wrong: ['0'] },
   WEBHOOK_CONCURRENCY: { right: '1', wrong: ['0'] },
-  WEBHOOK_EXCHANGE_MS: { right: '60000', wrong: ['49', '60001'] },
-  WEBHOOK_LEASE_MS: { right: '100', wrong: ['99'] },
   WEBHOOK_PER_HOST: { right: '1', wrong: ['0'] },
   WEBHOOK_HOST_FAILURES: { right: '1', wrong: ['0'] },
   REPORT_WAIT_MS: { right: '0', wrong: ['-1', '6h'] },
   WEBHOOKS_PER_WORKSPACE: { right: '1', wrong: ['0', '10001'] },
-  WEBHOOK_BREAKER_FAILURES: { right: '1', wrong: ['0'] },
-  WEBHOOK_BREAKER_MS: { right: '10', wrong: ['9'] },
-  WEBHOOK_DISABLE_AFTER_MS: { right: '100', wrong: ['99'] },
   BLOB_DIR: { right: '/srv/blobs', wrong: [] },
   S3_ENDPOINT: { right: 'http://s3:7070', wrong: ['s3:7070', 'ftp://s3'] },
   S3_PUBLIC_ENDPOINT: { right: 'https://files.example', wrong: ['files.example'] },
@@ -102,6 +90,25 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   MEDIA_DOWNLOADS_PER_WORKSPACE: { right: '1', wrong: ['0', '1025'] },
   MEDIA_QUOTA_BYTES: { right: '1', wrong: ['0', '1GiB'] },
   MEDIA_TEMP_DIR: { right: '/var/tmp/media', wrong: [] },
+};
+
+const weekMs = 604_800_000;
+
+/** Every time that a test may set, with a value that is right and values that are wrong. */
+const times: Readonly<Record<keyof Times, { readonly right: unknown; readonly wrong: readonly unknown[] }>> = {
+  boundaryDeadlineMs: { right: 100, wrong: [99, '100', 100.5, null, 600_001] },
+  settleWindowMs: { right: 0, wrong: [-1, '0', weekMs + 1] },
+  reconcileDelaysMs: { right: [0, 100], wrong: ['0,100', [0, 'soon'], [weekMs + 1], 5] },
+  deferDelaysMs: { right: [1], wrong: [[-1], 1] },
+  maxRateLimits: { right: 0, wrong: [1_001, -1] },
+  sweepIntervalMs: { right: 100, wrong: [99] },
+  insightsYoungDelaysMs: { right: [0, 5_000], wrong: ['soon', [-1]] },
+  webhookRetryDelaysMs: { right: [0, 5_000], wrong: [[0, 'soon'], [-1]] },
+  webhookExchangeMs: { right: 60_000, wrong: [49, 60_001] },
+  webhookLeaseMs: { right: 100, wrong: [99] },
+  webhookBreakerFailures: { right: 1, wrong: [0, true] },
+  webhookBreakerMs: { right: 10, wrong: [9] },
+  webhookDisableAfterMs: { right: 100, wrong: [99] },
 };
 
 const help = configHelp();
@@ -122,7 +129,6 @@ suite('config', (t) => {
   t('reads a valid value of each', () => {
     const config = readConfig(Object.fromEntries(Object.entries(table).map(([name, { right }]) => [name, right])));
     deepEqual(config.kafkaBrokers, ['a:9092', '[::1]:9092']);
-    deepEqual(config.reconcileDelaysMs, [0, 100]);
     deepEqual(config.projections, ['posts', 'clients']);
     deepEqual(config.privateTargets, ['localhost:3000', '[fd00::5]:8080']);
     deepEqual(readConfig({ PRIVATE_TARGETS: '*' }).privateTargets, ['*']);
@@ -130,7 +136,6 @@ suite('config', (t) => {
     equal(config.partitions, 24);
     equal(config.port, 0);
     equal(config.baseUrl, 'https://api.example.com/v1');
-    equal(config.settleWindowMs, 0);
   });
 
   for (const [name, { wrong }] of Object.entries(table)) {
@@ -171,13 +176,9 @@ suite('config', (t) => {
     for (const name of names) ok(!name.startsWith('EVENTSTORE_'), name);
   });
 
-  t('takes the settings of insights by their former names too', () => {
-    const former = { METRICS_CONCURRENCY: '3', METRICS_YOUNG_DELAYS_MS: '7,9' };
-    const { insightsConcurrency, insightsYoungDelaysMs } = readConfig(former);
-    deepEqual(
-      { insightsConcurrency, insightsYoungDelaysMs },
-      { insightsConcurrency: 3, insightsYoungDelaysMs: [7, 9] },
-    );
+  t('takes the setting of insights by its former name too', () => {
+    const former = { METRICS_CONCURRENCY: '3' };
+    equal(readConfig(former).insightsConcurrency, 3);
     equal(readConfig({ ...former, INSIGHTS_CONCURRENCY: '5' }).insightsConcurrency, 5);
     throws(() => readConfig({ METRICS_CONCURRENCY: 'many' }), /^ConfigError: METRICS_CONCURRENCY must /);
   });
@@ -197,12 +198,51 @@ suite('config', (t) => {
     for (const name of names) match(help, new RegExp(`^ {2}${name} +\\S.*\\[.+\\]$`, 'm'));
     match(help, /PORT .*\[8080\]/);
     match(help, /DATABASE_URL .*\[none\]/);
-    match(help, /DEFER_DELAYS_MS .*\[30000,120000,600000\]/);
-    ok(!help.includes('undefined') && !help.includes('POSTLINE_FAULT'));
+    match(help, /INSIGHTS_CONCURRENCY .*\[8\]/);
+    ok(!help.includes('undefined') && !help.includes('POSTLINE_'));
     // EVENTSTORE_URL is the former name of ESDB_URL.
     for (const [, name = ''] of help.matchAll(/\b([A-Z]+_URL)\b/g)) {
       ok(names.includes(name) || name === 'EVENTSTORE_URL', `${name} is no variable`);
     }
+  });
+
+  t('reads the times of a test, and leaves the others as they are', () => {
+    const right = Object.fromEntries(Object.entries(times).map(([name, one]) => [name, one.right]));
+    const read = readConfig({ POSTLINE_TIMES: JSON.stringify(right) });
+    for (const [name, value] of Object.entries(right)) deepEqual(read[name as keyof Times], value, name);
+    equal(read.settleWindowMs, 0);
+    deepEqual(read.reconcileDelaysMs, [0, 100]);
+    const { sweepIntervalMs, ...others } = readConfig({ POSTLINE_TIMES: '{"sweepIntervalMs":300}' });
+    const { sweepIntervalMs: _usual, ...usual } = readConfig({});
+    deepEqual([sweepIntervalMs, others], [300, usual]);
+    deepEqual(Object.keys(usualTimes).sort(), Object.keys(times).sort());
+    deepEqual(readConfig({}).deferDelaysMs, [30_000, 120_000, 600_000]);
+  });
+
+  t('refuses times of another form, by name', () => {
+    const refused = (text: string, words: RegExp) =>
+      throws(
+        () => readConfig({ POSTLINE_TIMES: text }),
+        (error) => error instanceof ConfigError && words.test(error.message),
+        text,
+      );
+    for (const [name, { wrong }] of Object.entries(times)) {
+      const words = new RegExp(`^POSTLINE_TIMES must have at ${name} a (list of )?whole numbers? from \\d+ to \\d+ `);
+      for (const value of wrong) refused(JSON.stringify({ [name]: value }), words);
+    }
+    refused('{"leaseTtlMs":300}', /^POSTLINE_TIMES must not have the member leaseTtlMs: its members are boundary/);
+    refused('{"toString":300}', /^POSTLINE_TIMES must not have the member toString/);
+    for (const text of ['', 'soon', '5', '[]', 'null', '{']) refused(text, /^POSTLINE_TIMES must be a JSON object /);
+  });
+
+  t('takes no time from a variable of its own', () => {
+    const former = Object.entries(times).map(([name, { right }]) => [
+      name.replace(/[A-Z]/g, '_$&').toUpperCase(),
+      String(right),
+    ]);
+    equal(former[0]?.[0], 'BOUNDARY_DEADLINE_MS');
+    deepEqual(readConfig(Object.fromEntries(former)), readConfig({}));
+    deepEqual(readConfig({ BOUNDARY_DEADLINE_MS: 'soon', METRICS_YOUNG_DELAYS_MS: '1' }), readConfig({}));
   });
 
   t('has no fault point unless a test names one', () => {

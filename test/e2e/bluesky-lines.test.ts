@@ -1,4 +1,4 @@
-/** Runs the README's lines that connect a Bluesky account, against the real server. */
+/** Runs the operators' lines that connect a Bluesky account, against the real server. */
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { readFileSync } from 'node:fs';
@@ -11,12 +11,12 @@ import { start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
-const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
-const lines = (/```sh bluesky\n([\s\S]*?)\n```/.exec(readme)?.[1] ?? '').split('\n');
+const page = readFileSync(path.resolve(import.meta.dirname, '../../infra/platforms/bluesky/OPERATORS.md'), 'utf8');
+const lines = (/```sh bluesky\n([\s\S]*?)\n```/.exec(page)?.[1] ?? '').split('\n');
 
 const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
-suite('the README connects a Bluesky account', { timeoutMs: 120_000 }, (t) => {
+suite('the operators’ page connects a Bluesky account', { timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened;
 

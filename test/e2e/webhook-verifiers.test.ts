@@ -1,17 +1,25 @@
-/** Runs the README's code for receivers against requests of our sender. */
+/** Runs the verifiers in the guide to webhooks against requests of our sender. */
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { deliveryHeaders, signingKey } from '#runtime/identity/webhook-signature.ts';
+import { onlyCodeOf } from '#test/support/guides.ts';
 import { suite } from '#test/support/suite.ts';
 
-const readme = readFileSync(path.resolve(import.meta.dirname, '../../README.md'), 'utf8');
-const snippet = (language: string): string => {
-  const [, code] = new RegExp(`\`\`\`${language}\\n([^\`]*(?:\`(?!\`\`)[^\`]*)*)\`\`\``).exec(readme) ?? [];
-  assert.ok(code !== undefined, `README has no ${language}`);
+/** The function of each receiver in the guide that verifies, with the imports that it needs. */
+const forms = {
+  ts: { verifier: /^const isGenuine = [\s\S]*?^};\n/m, imports: /^import \{[^}]*\} from 'node:crypto';\n/m },
+  python: { verifier: /^def is_genuine\([\s\S]*?(?=\n\n)/m, imports: /^import .*\n/m },
+} as const;
+type Language = keyof typeof forms;
+
+const partOf = (language: Language, part: 'verifier' | 'imports'): string => {
+  const [code] = forms[language][part].exec(onlyCodeOf('webhooks', language)) ?? [];
+  assert.ok(code !== undefined, `the guide has no ${part} in ${language}`);
   return code;
 };
 
@@ -57,25 +65,36 @@ const cases = (): readonly Case[] => {
   ];
 };
 
-const harness = {
-  js: `
+/** The receiver has one secret, which is another one in each case here. */
+const harness: Readonly<Record<Language, string>> = {
+  ts: `
 import { readFileSync } from 'node:fs';
-const all = JSON.parse(readFileSync(0, 'utf8'));
-console.log(JSON.stringify(all.map((one) => isGenuine(one.headers, Buffer.from(one.body, 'base64'), one.secret))));
+let secret = '';
+const judge = (one) => {
+  secret = one.secret;
+  return isGenuine(one.headers, Buffer.from(one.body, 'base64'));
+};
+console.log(JSON.stringify(JSON.parse(readFileSync(0, 'utf8')).map(judge)));
 `,
   python: `
-import json, sys
-print(json.dumps([is_genuine(one["headers"], base64.b64decode(one["body"]), one["secret"]) for one in json.load(sys.stdin)]))
-`,
-} as const;
 
-suite('the README’s code for receivers', (t) => {
-  const folder = mkdtempSync(path.join(tmpdir(), 'postline-readme-'));
+import sys
+verdicts = []
+for one in json.load(sys.stdin):
+    SECRET = one["secret"]
+    verdicts.append(is_genuine(one["headers"], base64.b64decode(one["body"])))
+print(json.dumps(verdicts))
+`,
+};
+
+suite('the guide’s code for receivers', (t) => {
+  const folder = mkdtempSync(path.join(tmpdir(), 'postline-verifiers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
 
-  const judged = (language: keyof typeof harness, command: string, file: string): readonly boolean[] => {
+  const judged = (language: Language, command: string, file: string): readonly boolean[] => {
     const code = path.join(folder, file);
-    writeFileSync(code, snippet(language) + harness[language]);
+    const program = `${partOf(language, 'imports')}\n${partOf(language, 'verifier')}${harness[language]}`;
+    writeFileSync(code, language === 'ts' ? stripTypeScriptTypes(program) : program);
     const { status, stdout, stderr } = spawnSync(command, [code], { input: JSON.stringify(all), encoding: 'utf8' });
     assert.equal(status, 0, stderr);
     return JSON.parse(stdout);
@@ -85,7 +104,7 @@ suite('the README’s code for receivers', (t) => {
   const named = (verdicts: readonly boolean[]) => all.map(({ name }, at) => [name, verdicts[at]]);
 
   t('the code for Node accepts signed requests and no others', () => {
-    assert.deepEqual(named(judged('js', process.execPath, 'verify.mjs')), expected);
+    assert.deepEqual(named(judged('ts', process.execPath, 'verify.mjs')), expected);
   });
 
   const python = spawnSync('python3', ['--version']).status === 0;
@@ -97,6 +116,7 @@ suite('the README’s code for receivers', (t) => {
   }
 
   t('both have at most ten lines', () => {
-    for (const language of ['js', 'python']) assert.ok(snippet(language).trim().split('\n').length <= 10, language);
+    for (const language of ['ts', 'python'] as const)
+      assert.ok(partOf(language, 'verifier').trim().split('\n').length <= 10, language);
   });
 });
