@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type Config, ConfigError, configHelp, processEnv, readConfig, requireSet } from './config.ts';
 import {
+  build,
   type Check,
   countDropped,
   createRegistry,
@@ -90,6 +91,7 @@ export const runProcess = async ({
     return;
   }
   const { logger } = log;
+  logger.info(build, 'starting');
   const registry = createRegistry(name);
   countDropped(registry, log.dropped);
   const readiness = new Readiness();
