@@ -110,7 +110,7 @@ export class FairQueue {
     for (let line = this.#next(); line !== null; line = this.#next()) {
       this.#slots.take(line.taker);
       const start = line.starts.shift();
-      this.#moveToEnd(line);
+      this.#served(line);
       start?.();
     }
   }
@@ -118,8 +118,9 @@ export class FairQueue {
   #next(): Line | null {
     let best: Line | null = null;
     let least = Number.POSITIVE_INFINITY;
+    const severalWait = this.#waiting.size > 1;
     for (const { newcomer, lines } of this.#networks.values()) {
-      if (!this.#slots.admits(newcomer, true)) continue;
+      if (!this.#slots.admits(newcomer, severalWait)) continue;
       for (const line of lines.values()) {
         const rank = this.#rank(line.taker, this.#slots);
         if (rank >= least || !this.#admits(line.taker)) continue;
@@ -131,8 +132,8 @@ export class FairQueue {
     return best;
   }
 
-  /** The line goes behind the others of its network, and the network behind the others. */
-  #moveToEnd(line: Line): void {
+  /** The line, unless it is empty now, goes behind the others of its network, and the network behind the others. */
+  #served(line: Line): void {
     const { workspaceId, network: name = '' } = line.taker;
     const network = this.#networks.get(name);
     if (network === undefined) return;
