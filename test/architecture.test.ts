@@ -15,6 +15,7 @@ import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { markerOf, mutantNames, mutants, mutate } from '#test/faults/mutants.ts';
 import { suite } from '#test/support/suite.ts';
 import { circlesOf } from './architecture/circles.ts';
+import { crumbs } from './architecture/crumbs.ts';
 import { plannedEvents, plannedPublicTypes } from './architecture/planned.ts';
 import { codeOf, edges, importsOf, production, root, sources, textOf } from './architecture/sources.ts';
 import { ambiguousTypes } from './architecture/type-names.ts';
@@ -97,6 +98,7 @@ const only = (wrong: readonly string[], excepted: readonly string[]): void => {
 
 const LONG: readonly string[] = [];
 const maxLines = 600;
+const minLines = 40;
 
 suite('architecture', (t) => {
   t('one place tells the conflict of an append from other errors', () => {
@@ -285,6 +287,16 @@ suite('architecture', (t) => {
   t(`no file is longer than ${maxLines} lines`, () => {
     const long = production.filter((file) => textOf(file).split('\n').length - 1 > maxLines);
     only(long, LONG);
+  });
+
+  t(`no file under ${minLines} lines has a single importer`, () => {
+    const importers = new Map<string, number>();
+    for (const { from, to } of edges) if (production.includes(from)) importers.set(to, (importers.get(to) ?? 0) + 1);
+    const small = production.filter((file) => textOf(file).split('\n').length - 1 < minLines);
+    only(
+      small.filter((file) => importers.get(file) === 1),
+      crumbs,
+    );
   });
 
   t('a function that Biome lets be longer than its rule is still longer', () => {
