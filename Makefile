@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants chaos fuzz contracts sdk admin doctor types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants trips chaos fuzz contracts sdk admin doctor types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,6 +33,9 @@ test-media: ## make renditions of many real sources for every network and check 
 
 mutants: ## change the deciders in one place at a time: their own tests must notice; ARGS="--help"
 	@npm run mutants --silent -- $(ARGS)
+
+trips: ## count the functions and files of ours that run for one call; ARGS="--files POST" lists them
+	@npm run trips --silent -- $(ARGS)
 
 chaos: ## kill processes at random at least 200 times and compare what is left
 	@npm run chaos --silent -- $(ARGS)

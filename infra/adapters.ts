@@ -16,6 +16,7 @@ import { type CredentialGap, PostgresCredentials } from './postgres/credentials.
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
+import { requireNoFormerData } from './postgres/former-data.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
@@ -121,6 +122,7 @@ export const openAdapters = async ({
     );
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
+    await requireNoFormerData(pool);
     const dataKeys = new PostgresDataKeys({ pool, secrets });
     await dataKeys.migrate();
     const dying = faultPoint && { faultPoint };

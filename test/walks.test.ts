@@ -11,18 +11,22 @@ import { codeOf, edges, reachedFrom, root, textOf } from './architecture/sources
 
 const section = textOf('CONTRIBUTING.md').split('## One command through the files')[1]?.split('\n## ')[0] ?? '';
 const steps = new Map(
-  [...section.matchAll(/^(\d)\. ([\s\S]*?)(?=^\d\. |$(?![\s\S]))/gm)].map(([, step, text = '']) => [
+  [...section.matchAll(/^(\d+)\. ([\s\S]*?)(?=^\d+\. |$(?![\s\S]))/gm)].map(([, step, text = '']) => [
     Number(step),
     text.replaceAll(/\s+/g, ' '),
   ]),
 );
 
+/** Folders of the api that the steps name without their parents. */
+const ofApi = /^(?:call|callers|http|posts)\//;
+
 /** Files and folders that a step names; a bare file name stands beside the file before it. */
 const placesOf = (step: number): readonly string[] => {
   const named = [...(steps.get(step) ?? '').matchAll(/`([\w./-]+(?:\.ts|\/))`/g)].map(([, place = '']) => place);
-  return named.map((place, at) =>
-    place.includes('/') ? place : path.posix.join(path.posix.dirname(named[at - 1] ?? ''), place),
-  );
+  return named.map((place, at) => {
+    if (ofApi.test(place)) return `services/api/${place}`;
+    return place.includes('/') ? place : path.posix.join(path.posix.dirname(named[at - 1] ?? ''), place);
+  });
 };
 
 const reaches = (from: string, place: string): boolean =>
@@ -45,39 +49,62 @@ const claims: Readonly<Record<number, () => void>> = {
       assert.match(textOf(operation), new RegExp(`^  ${member}: `, 'm'));
   },
   2: () => {
-    for (const place of placesOf(2).filter((one) => one !== 'services/api/app.ts'))
-      assert.ok(reaches(operation, place), place);
-    const [, gates = '', ...domain] = placesOf(2);
-    for (const place of domain) assert.ok(reaches(gates, place), `${gates} → ${place}`);
-    assert.ok(codeOf('services/api/app.ts').includes('app.use('));
+    const [server = '', app = '', ...passed] = placesOf(2);
+    assert.ok(imports(server, app), `${server} → ${app}`);
+    for (const place of passed) assert.ok(imports(app, place), `${app} → ${place}`);
+    const uses = [...codeOf(app).matchAll(/app\.use\((\w+)/g)].map(([, name]) => name);
+    assert.ok(uses.indexOf('correlation') < uses.indexOf('problems') && uses.includes('problems'), uses.join());
   },
   3: () => {
-    for (const place of placesOf(3)) assert.ok(reaches(operation, place), place);
+    const [wire = '', , ...whose] = placesOf(3);
+    assert.ok(imports('services/api/app.ts', wire), wire);
+    for (const place of whose) assert.ok(reaches('services/api/app.ts', place), place);
+    assert.ok(reaches(wire, 'services/api/call/call.ts'), wire);
   },
   4: () => {
-    const [postgres = '', , fanOut = '', target = ''] = placesOf(4);
-    assert.ok(reaches('infra/adapters.ts', postgres), postgres);
-    assert.ok(reaches(operation, fanOut) && imports(fanOut, target), `${fanOut} → ${target}`);
+    const [call = '', ...steps] = placesOf(4);
+    const inside = steps.at(-1) ?? '';
+    assert.ok(imports(inside, call), `${inside} → ${call}`);
+    for (const place of steps.slice(0, -1)) assert.ok(reaches(call, place), `${call} → ${place}`);
   },
   5: () => {
-    const [log = '', , , consume = '', effects = '', ...folds] = placesOf(5);
+    const [checks = '', reads = '', gates = '', ...domain] = placesOf(5);
+    assert.ok(imports(operation, checks) && reaches(checks, reads) && reaches(checks, gates), checks);
+    for (const place of domain) assert.ok(reaches(gates, place), `${gates} → ${place}`);
+  },
+  6: () => {
+    const [commands = '', creating = '', ...rest] = placesOf(6);
+    assert.ok(reaches(commands, creating), `${commands} → ${creating}`);
+    for (const place of rest) assert.ok(reaches(operation, place), place);
+  },
+  7: () => {
+    const [postgres = '', other = '', loading = '', fanOut = '', target = ''] = placesOf(7);
+    for (const place of [postgres, other]) assert.ok(reaches('infra/adapters.ts', place), place);
+    assert.ok(imports(operation, loading) && imports(loading, fanOut) && imports(fanOut, target), loading);
+  },
+  8: () => {
+    const [answers = '', call = '', wire = '', writes = ''] = placesOf(8);
+    assert.ok(imports(operation, answers) && imports(wire, call) && reaches(call, writes), answers);
+  },
+  9: () => {
+    const [log = '', , , consume = '', effects = '', ...folds] = placesOf(9);
     assert.ok(reaches('infra/adapters.ts', log), log);
     assert.ok(reaches(consume, effects), `${consume} → ${effects}`);
     for (const fold of folds) assert.ok(imports('projections/index.ts', fold), fold);
   },
-  6: () => {
-    for (const place of placesOf(6)) assert.ok(existsSync(path.join(root, place, 'main.ts')), place);
+  10: () => {
+    for (const place of placesOf(10)) assert.ok(existsSync(path.join(root, place, 'main.ts')), place);
     assert.match(globSync('services/publisher/*.ts', { cwd: root }).join(), /search\.ts/);
   },
-  7: () => {
+  11: () => {
     assert.ok(reaches('services/webhooks/main.ts', 'projections/webhooks/dispatcher.ts'));
     assert.ok(existsSync(path.join(root, 'services/webhooks/sender.ts')));
   },
-  8: () => {
-    const [get = '', shown = '', query = '', render = ''] = placesOf(8);
-    assert.ok(imports(get, shown), `${get} → ${shown}`);
+  12: () => {
+    const [shown = '', query = '', render = ''] = placesOf(12);
+    assert.match(textOf(shown), /export const getPost = operation\(/);
     for (const place of [query, render]) assert.ok(imports(shown, place), `${shown} → ${place}`);
-    assert.deepEqual([queriesOf(get), queriesOf(shown), queriesOf(query)], [0, 0, 1], 'one query');
+    assert.deepEqual([queriesOf(shown), queriesOf(query)], [0, 1], 'one query');
   },
 };
 

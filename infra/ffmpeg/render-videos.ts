@@ -1,4 +1,6 @@
+import { globSync, readFileSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
+import { availableParallelism } from 'node:os';
 import { type MadeRendition, TranscodeError } from '#contracts/ports/transcoder.ts';
 import { minVideoBytes } from '#domain/platforms/index.ts';
 import { type Ended, limits, runTool } from './child.ts';
@@ -7,9 +9,45 @@ import { tooMuchWork, unreadable } from './failures.ts';
 import { keptColours, writesHevc } from './hdr.ts';
 import { fillVideo, fingerprint, lookAt, markVideo } from './made.ts';
 import type { Colours } from './picture.ts';
-import { processorsFor } from './processors.ts';
 import { failedRendition, type Render, type Wanted } from './rendering.ts';
 import { beginningOf, coloursOf } from './streams.ts';
+
+/** Pins a render to its number of processors, however many threads the encoders start. */
+
+/** `0-2,5` */
+const listed = (text: string): readonly number[] =>
+  text.split(',').flatMap((part) => {
+    const [first = 0, last = first] = part.split('-').map(Number);
+    return Array.from({ length: last - first + 1 }, (_, index) => first + index);
+  });
+
+const allowedTo = (process: string): readonly number[] =>
+  listed(/^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync(`/proc/${process}/status`, 'utf8'))?.[1] ?? '');
+
+/** Processors to which running renders of this or another worker are pinned. */
+const busy = (mine: readonly number[]): readonly number[] =>
+  globSync('/proc/[0-9]*/comm').flatMap((file) => {
+    try {
+      if (readFileSync(file, 'utf8').trim() !== 'ffmpeg') return [];
+      const held = allowedTo(file.split('/')[2] ?? '');
+      return held.length < mine.length ? held : [];
+    } catch {
+      return []; // It ended in between.
+    }
+  });
+
+/** The processors with the fewest renders. Null: all, or a system that does not report them. */
+const processorsFor = (threads: number): readonly number[] | null => {
+  if (threads >= availableParallelism()) return null;
+  try {
+    const mine = allowedTo('self');
+    const held = busy(mine);
+    const uses = (processor: number): number => held.filter((each) => each === processor).length;
+    return [...mine].sort((a, b) => uses(a) - uses(b)).slice(0, threads);
+  } catch {
+    return null;
+  }
+};
 
 const GiB = 1024 ** 3;
 const maxCpuSeconds = 48 * 3_600;

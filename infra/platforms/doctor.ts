@@ -6,8 +6,29 @@ import { examineBluesky } from './bluesky/doctor.ts';
 import type { LiveOptions } from './live.ts';
 import { found } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
-import { type ApiVersion, type ApiVersions, apiVersions } from './versions.ts';
 import { examineX } from './x/doctor.ts';
+
+/** The version of each network's API that its adapter speaks, and when the network ends it. */
+
+interface ApiVersion {
+  readonly version: string;
+  /** A date, from which the network no longer answers; null: it has named none. */
+  readonly endsAt: string | null;
+  /** Where the network says so, and as of when. */
+  readonly source: string;
+}
+
+export type ApiVersions = Readonly<Partial<Record<Platform, ApiVersion>>>;
+
+export const apiVersions: ApiVersions = {
+  x: { version: 'API v2', endsAt: null, source: 'docs.x.com, OpenAPI 2.167 of 2026-08-22' },
+  bluesky: {
+    version: 'lexicons com.atproto.* and app.bsky.*',
+    endsAt: null,
+    source: 'github.com/bluesky-social/atproto, August 2026: a lexicon has no versions',
+  },
+  telegram: { version: 'Bot API 10.0', endsAt: null, source: 'core.telegram.org/bots/api-changelog, May 2026' },
+};
 
 export interface DoctorOptions {
   readonly http: NetworkHttp;
@@ -20,7 +41,7 @@ export interface DoctorOptions {
   readonly versions?: ApiVersions;
 }
 
-export interface ExaminedNetwork {
+interface ExaminedNetwork {
   readonly network: Platform;
   /** Null: it has no adapter. */
   readonly findings: readonly Finding[] | null;

@@ -28,12 +28,51 @@ import pg from 'pg';
 import { formerWords, leaveFormerCluster } from './former-clusters.ts';
 import { keepUp } from './keep-up.ts';
 import { claimFolder } from './owner.ts';
-import { processFacts } from './process-facts.ts';
+import { childrenOf, processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
 import { keepServerLogShort, type ServerLogLimits } from './server-log.ts';
-import { settingsOf } from './server-settings.ts';
 import { limitAnswers } from './session.ts';
-import { isStalled } from './stalled.ts';
+
+/** `cannot_connect_now`: it starts, recovers or ends. */
+const notNow = '57P03';
+
+/**
+ * Whether a server that refused a connection does nothing to take one soon: it neither starts nor recovers. Postgres 18.4 was
+ * seen so: its recovery found the disk full, the recovering process ended, and the server lived on and refused every
+ * connection, also after there was room again.
+ */
+export const isStalled = (pid: number, refusal: unknown): boolean => {
+  if ((refusal as { code?: string } | null | undefined)?.code !== notNow) return false;
+  const children = childrenOf(pid);
+  return children !== null && !children.some(({ command }) => /^postgres: (?:.*: )?startup\b/.test(command));
+};
+
+const SETTINGS = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  max_connections: '400',
+  shared_buffers: '128MB',
+  work_mem: '16MB',
+  maintenance_work_mem: '128MB',
+  effective_cache_size: '1GB',
+  random_page_cost: '1.1',
+  wal_buffers: '16MB',
+  min_wal_size: '256MB',
+  max_wal_size: '2GB',
+  checkpoint_timeout: '15min',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  jit: 'off',
+  timezone: 'UTC',
+  log_timezone: 'UTC',
+  log_checkpoints: 'off',
+};
+const FORGETFUL = { fsync: 'off', full_page_writes: 'off', max_wal_size: '512MB' };
+
+/** Of the embedded server. `durable` as of `startEmbedded`. */
+const settingsOf = (durable: boolean): Readonly<Record<string, string>> =>
+  durable ? SETTINGS : { ...SETTINGS, ...FORGETFUL };
 
 export interface EmbeddedOptions {
   /** Folder of the data: the cluster, its password and its log. Made when missing. */

@@ -93,18 +93,19 @@ const missing = async (
   of: readonly Projection[],
   lacking: (model: Model, live: Live) => readonly string[],
 ): Promise<readonly string[]> => {
-  const modelNames = of.flatMap(({ models }) => models.map(({ name }) => name));
+  const owned = of.flatMap(({ name: owner, models }) => models.map(({ name }) => ({ name, owner })));
   const { rows } = await db.query<Live>(
     `select p.name, p.shape, p.live, array(
+       with own as (select m from unnest($2::text[], $3::text[]) as one (m, owner) where owner = p.name)
        select i.relname::text from pg_class t join pg_index x on x.indrelid = t.oid join pg_class i on i.oid = x.indexrelid
          where t.relnamespace = to_regnamespace('read')
-           and t.relname = any (array(select (m || '_v' || p.live)::name from unnest($2::text[]) m))
+           and t.relname = any (array(select (m || '_v' || p.live)::name from own))
        union all select t.relname || '.' || a.attname from pg_class t
          join pg_attribute a on a.attrelid = t.oid and a.attnum > 0 and not a.attisdropped
          where t.relnamespace = to_regnamespace('read')
-           and t.relname = any (array(select unnest(array[m, m || '_v' || p.live])::name from unnest($2::text[]) m))
+           and t.relname = any (array(select unnest(array[m, m || '_v' || p.live])::name from own))
      ) as existing from ops.projections p where p.name = any ($1)`,
-    [of.map(({ name }) => name), modelNames],
+    [of.map(({ name }) => name), owned.map(({ name }) => name), owned.map(({ owner }) => owner)],
   );
   return of.flatMap(({ name, shape, models }) => {
     const live = rows.find((one) => one.name === name && one.shape === shape);

@@ -1,4 +1,5 @@
-import { pickFairly, RunningCounts } from '#runtime/work/fair-pick.ts';
+import { takeFairly } from '#runtime/work/fair-pick.ts';
+import { type Share, Slots, type Taker } from '#runtime/work/slots.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { DueAccount } from './due.ts';
 
@@ -10,40 +11,40 @@ import type { DueAccount } from './due.ts';
 
 export type Holder = Pick<DueAccount, 'workspaceId' | 'platform'>;
 
-const keysOf = ({ workspaceId, platform }: Holder): readonly string[] => [workspaceId, platform];
+const takerOf = ({ workspaceId, platform }: Holder): Taker => ({ workspaceId, network: platform });
 
-const countsOf = (running: Iterable<Holder>): RunningCounts => new RunningCounts([...running].map(keysOf));
-
-/** Slots reserved for networks within their share. A workspace that runs all the other slots gets none of them. */
-const reserveOf = (slots: number): number => (slots < 2 ? 0 : Math.max(1, Math.floor(slots / 8)));
+/** Slots without the reserve for networks within their share. A workspace that runs all the others gets none of it. */
+const unreserved = ({ size }: Slots): number => size - (size < 2 ? 0 : Math.max(1, Math.floor(size / 8)));
 
 /**
  * A network gets at most half of the slots that the others leave free: however many networks hang, one more finds a
  * slot.
  */
-const isWithinShare = (platform: Platform, running: RunningCounts, slots: number): boolean =>
-  running.of(platform) < Math.ceil((slots - running.total + running.of(platform)) / 2);
+const isWithinShare: Share = ({ network = '' }, slots) =>
+  slots.on(network) < Math.ceil((slots.free + slots.on(network)) / 2);
+
+const ofNetworkAndWorkspace: Share = (taker, slots, othersWait) =>
+  isWithinShare(taker, slots, othersWait) && slots.of(taker.workspaceId) < unreserved(slots);
+
+const allButReserve: Share = (_taker, slots) => slots.taken < unreserved(slots);
+
+const slotsOf = (running: Iterable<Holder>, size: number): Slots => {
+  const slots = new Slots(size, ofNetworkAndWorkspace, allButReserve);
+  for (const one of running) slots.take(takerOf(one));
+  return slots;
+};
 
 /** Networks of which one more account can be polled now. */
-export const openTo = (all: readonly Platform[], running: Iterable<Holder>, slots: number): readonly Platform[] => {
-  const counts = countsOf(running);
-  if (counts.total >= slots) return [];
-  return counts.total < slots - reserveOf(slots) ? all : all.filter((one) => isWithinShare(one, counts, slots));
+export const openTo = (all: readonly Platform[], running: Iterable<Holder>, size: number): readonly Platform[] => {
+  const slots = slotsOf(running, size);
+  if (slots.free <= 0) return [];
+  if (slots.taken < unreserved(slots)) return all;
+  return all.filter((network) => isWithinShare({ workspaceId: '', network }, slots, true));
 };
 
 /**
  * Workspaces with the fewest running accounts go first, then networks with the fewest, then the order of `due`. If no
  * account within its shares waits, accounts beyond theirs get the free slots except for the reserve.
  */
-export const choose = (due: readonly DueAccount[], running: Iterable<Holder>, slots: number): readonly DueAccount[] => {
-  const unreserved = slots - reserveOf(slots);
-  return pickFairly(due, countsOf(running), {
-    slots,
-    keysOf,
-    shares: [
-      ({ workspaceId, platform }, counts) =>
-        isWithinShare(platform, counts, slots) && counts.of(workspaceId) < unreserved,
-      (_account, counts) => counts.total < unreserved,
-    ],
-  });
-};
+export const choose = (due: readonly DueAccount[], running: Iterable<Holder>, size: number): readonly DueAccount[] =>
+  takeFairly(due, { slots: slotsOf(running, size), takerOf, byNetwork: true });

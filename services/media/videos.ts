@@ -1,4 +1,4 @@
-import { Slots } from '#runtime/work/slots.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import { Postponed } from './postponed.ts';
 
 /**
@@ -18,7 +18,7 @@ export class NoRoom extends Postponed {
 /** @param slots files that the process works on at once */
 export const videoSlots = (slots: number): Slots => {
   const total = Math.max(1, slots - 2);
-  return new Slots(total, Math.max(1, total - 1));
+  return new Slots(total, atMost(Math.max(1, total - 1)));
 };
 
 /** The slot of one file's video. */
@@ -30,8 +30,8 @@ export interface VideoSlot {
 
 export const videoSlotOf = (slots: Slots, customer: string): VideoSlot => ({
   enter: () => {
-    if (!slots.hasRoom(customer)) throw new NoRoom();
-    slots.take(customer);
+    if (!slots.admits({ workspaceId: customer }, true)) throw new NoRoom();
+    slots.take({ workspaceId: customer });
   },
-  leave: () => slots.leave(customer),
+  leave: () => slots.give({ workspaceId: customer }),
 });

@@ -1,10 +1,11 @@
 import { backOff } from '#contracts/base/back-off.ts';
 import { media } from '#domain/media.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
+import { pickFairly } from '#runtime/work/fair-pick.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
-import { Slots } from '#runtime/work/slots.ts';
+import { atMost, Slots, type Taker } from '#runtime/work/slots.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { Cores } from './cores.ts';
 import { Customers } from './customers.ts';
@@ -64,9 +65,9 @@ export class MediaWorker {
       logger.warn({ err: error }, 'could not renew or release leases of cores; retrying');
     this.#cores = new Cores({ pool, ttlMs: leaseTtlMs, onError, ...machine });
     this.#customers = new Customers(store);
-    this.#downloads = new Slots(mediaDownloads, mediaDownloadsPerWorkspace);
+    this.#downloads = new Slots(mediaDownloads, atMost(mediaDownloadsPerWorkspace));
     // No workspace may take the last slot.
-    this.#files = new Slots(mediaConcurrency, Math.max(1, mediaConcurrency - 1));
+    this.#files = new Slots(mediaConcurrency, atMost(Math.max(1, mediaConcurrency - 1)));
     this.#videos = videoSlots(mediaConcurrency);
     this.#tools = this.#shared();
     readiness?.add('media', async () => this.#work.liveness.check(`works on ${this.#work.size}`));
@@ -104,14 +105,14 @@ export class MediaWorker {
   async #filesToBegin(): Promise<readonly Job[]> {
     if (this.#files.free <= 0 || this.#alone) return [];
     const poisonCandidate = await this.#jobs.poisonCandidate(leaseKind);
-    if (poisonCandidate !== null && this.#files.running === 0) {
+    if (poisonCandidate !== null && this.#files.taken === 0) {
       const customer = await this.#customers.of(poisonCandidate.workspaceId);
       return [{ ...poisonCandidate, lane: 'files', customer, alone: true }];
     }
     if (poisonCandidate !== null && poisonCandidate.waitedMs > patienceMs) return [];
     const videos = await this.#due('videos', this.#videos);
     const files = await this.#due('files', this.#files);
-    return this.#files.fairly([...videos, ...files]);
+    return pickFairly([...videos, ...files], { slots: this.#files, takerOf });
   }
 
   /** The due jobs of a lane that get a slot. */
@@ -121,18 +122,18 @@ export class MediaWorker {
     for (const job of await this.#jobs.due(leaseKind, slots.free, lane)) {
       jobs.push({ ...job, lane, customer: await this.#customers.of(job.workspaceId), alone: false });
     }
-    return slots.fairly(jobs);
+    return pickFairly(jobs, { slots, takerOf });
   }
 
   async #hold(job: Job, lease: Lease, signal: AbortSignal): Promise<null> {
     const isDownload = job.lane === 'downloads';
     const slots = isDownload ? this.#downloads : this.#files;
-    slots.take(job.customer);
+    slots.take(takerOf(job));
     if (!isDownload) this.#alone = job.alone;
     try {
       await this.#process(job, lease, signal);
     } finally {
-      slots.leave(job.customer);
+      slots.give(takerOf(job));
       if (!isDownload) this.#alone = false;
     }
     return null;
@@ -217,6 +218,9 @@ const laneAfter = (error: unknown, lane: JobLane): JobLane => {
   if (error instanceof NoRoom) return 'videos';
   return lane === 'downloads' ? 'downloads' : 'files';
 };
+
+/** A workspace and its sandbox twin are one customer, with one share. */
+const takerOf = ({ customer }: Job): Taker => ({ workspaceId: customer });
 
 type SharedTools = Omit<Tools, 'lane' | 'counted' | 'usage' | 'videos'>;
 

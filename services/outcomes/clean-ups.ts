@@ -5,9 +5,10 @@ import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { dueSql } from '#runtime/work/due-work.ts';
+import { pickFairly } from '#runtime/work/fair-pick.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
-import { Slots } from '#runtime/work/slots.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import type { WalkedPage } from './clean-up-pages.ts';
@@ -64,7 +65,7 @@ export const noteFoundCleanUps = (db: Pool | ClientBase, found: readonly AskedCl
   note(db, foundSql, found);
 
 /** Workspaces under way at once in a process. */
-const slots = 4;
+const maxWorkspaces = 4;
 const leaseKind = 'clean-up';
 /** A walk that could not end everything begins again after these milliseconds, each time after twice as many. */
 const rest = { firstMs: 60_000, maxMs: 3_600_000 };
@@ -102,25 +103,24 @@ export interface CleanUpDeps {
 /** Runs until the signal aborts and every page under way has ended. */
 export const runCleanUps = (deps: CleanUpDeps, wakeSignal: WakeSignal, signal: AbortSignal): Promise<void> => {
   const { pool, config, clock, logger } = deps;
-  const places = new Slots(slots, 1);
+  const slots = new Slots(maxWorkspaces, atMost(1));
   const work = new LeasedWork<CleanUp>({
     ...{ pool, leaseKind, leaseTtlMs: config.leaseTtlMs, clock, logger, pollMs, stalePolls, wakeSignal, signal },
     idOf: ({ stream }) => stream,
     work: async (job, lease) => {
-      places.take(job.workspaceId);
+      slots.take(job);
       try {
         return await turn(deps, job, lease);
       } finally {
-        places.leave(job.workspaceId);
+        slots.give(job);
       }
     },
   });
   const begin = async (): Promise<boolean> => {
-    if (places.free <= 0) return false;
+    if (slots.free <= 0) return false;
     // Behind the rows of workspaces that are under way.
-    const { rows } = await pool.query<CleanUp>(searchSql, [leaseKind, 1, 2 * slots]);
-    const next = places.fairly(rows.map((job) => ({ job, customer: job.workspaceId })));
-    return (await work.begin(next.map(({ job }) => job))).length > 0;
+    const { rows } = await pool.query<CleanUp>(searchSql, [leaseKind, 1, 2 * slots.size]);
+    return (await work.begin(pickFairly(rows, { slots, takerOf: (job) => job }))).length > 0;
   };
   return work.run(begin, 'clean-ups');
 };

@@ -5,7 +5,7 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
-import { Slots } from '#runtime/work/slots.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import type { Platform } from '#schemas/common.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
 import { fairRound } from './fair-round.ts';
@@ -105,7 +105,7 @@ const refreshEnding = (deps: CredentialWatchDeps, network: Network, signal: Abor
       if (untried.length > 0 || page.length < limit) return untried;
     }
   };
-  const slots = new Slots(rules.concurrency, rules.share);
+  const slots = new Slots(rules.concurrency, atMost(rules.share));
   const work = (one: EndingCredential) => refreshOne(deps, network, one, signal);
   return fairRound(
     { read, subjectOf: ({ owner }) => owner, slots, pause: () => pause(pace.take(), signal), work },

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Slots } from '#runtime/work/slots.ts';
+import { pickFairly } from '#runtime/work/fair-pick.ts';
+import type { Slots, Taker } from '#runtime/work/slots.ts';
 
 /** A round over the accounts of one network, fair to workspaces: each is tried once. */
 
@@ -25,21 +26,21 @@ const rereadMs = 5_000;
 /** Ends when every work that began has ended. @throws the first error of a work */
 export const fairRound = async <T>(round: FairRound<T>, signal: AbortSignal): Promise<void> => {
   const { read, subjectOf, slots, pause, work } = round;
+  const takerOf = (one: T): Taker => ({ workspaceId: subjectOf(one).workspaceId });
   const tried = new Set<string>();
   const running = new Set<Promise<void>>();
   const fault: { error: unknown } = { error: null };
   let waiting: readonly T[] = [];
   let readAt = Number.NEGATIVE_INFINITY;
   const begin = (one: T): void => {
-    const { accountId, workspaceId } = subjectOf(one);
-    tried.add(accountId);
-    slots.take(workspaceId);
+    tried.add(subjectOf(one).accountId);
+    slots.take(takerOf(one));
     const done = work(one)
       .catch((error: unknown) => {
         fault.error ??= error;
       })
       .finally(() => {
-        slots.leave(workspaceId);
+        slots.give(takerOf(one));
         running.delete(done);
       });
     running.add(done);
@@ -50,15 +51,15 @@ export const fairRound = async <T>(round: FairRound<T>, signal: AbortSignal): Pr
       readAt = performance.now();
       if (waiting.length === 0 && running.size === 0) break;
     }
-    const [next] = slots.fairly(waiting.map((one) => ({ one, customer: subjectOf(one).workspaceId })));
+    const [next] = pickFairly(waiting, { slots, takerOf });
     if (next === undefined) {
       await oneOf(running, signal);
       continue;
     }
     await pause?.();
     if (signal.aborted) break;
-    waiting = waiting.filter((one) => one !== next.one);
-    begin(next.one);
+    waiting = waiting.filter((one) => one !== next);
+    begin(next);
   }
   await Promise.all(running);
   if (fault.error !== null) throw fault.error;

@@ -3,7 +3,7 @@ import { account } from '#domain/account.ts';
 import { type KeptCredential, unusedCredentials } from '#projections/queries/disconnected-accounts.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { Slots } from '#runtime/work/slots.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { fairRound } from './fair-round.ts';
 import type { Resting } from './resting.ts';
@@ -49,7 +49,7 @@ const round = (deps: RevocationDeps, platform: Platform, resting: Resting, signa
       read: async (tried) =>
         tried.size >= maxTried ? [] : unusedCredentials(deps.pool, platform, [...tried], pageSize),
       subjectOf: (one) => one,
-      slots: new Slots(concurrency, share),
+      slots: new Slots(concurrency, atMost(share)),
       work: (one) => alone(each, 'account', one.accountId, () => revoke(deps, platform, one)),
     },
     signal,

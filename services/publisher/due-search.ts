@@ -36,10 +36,10 @@ export class DueSearch {
 
   /** @param before instant up to which a target is due */
   async find(before: Date, scope: SearchScope): Promise<readonly DueRow[]> {
-    const { shares } = scope;
+    const { slots } = scope;
     const from = { at: before.toISOString(), id: afterAllIds };
-    const open = platforms.filter((platform) => roomOn(shares, platform) > 0);
-    const steps = open.map((platform) => ({ ...from, platform, rows: this.#front + takenOn(shares, platform) }));
+    const open = platforms.filter((platform) => roomOn(slots, platform) > 0);
+    const steps = open.map((platform) => ({ ...from, platform, rows: this.#front + takenOn(slots, platform) }));
     const front = await this.#walk('asc', steps, scope);
     const more = front.filter(({ isEdge }) => isEdge).map(({ platform }) => platform);
     for (const platform of this.#cursors.keys()) if (!more.includes(platform)) this.#cursors.delete(platform);
@@ -79,8 +79,8 @@ export class DueSearch {
     scope: SearchScope,
   ): Promise<readonly WalkedTarget[]> {
     if (steps.length === 0) return [];
-    const { shares } = scope;
-    const rooms = Object.fromEntries(steps.map(({ platform }) => [platform, roomOn(shares, platform)]));
+    const { slots } = scope;
+    const rooms = Object.fromEntries(steps.map(({ platform }) => [platform, roomOn(slots, platform)]));
     return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind), this.#heldBySetting);
   }
 }

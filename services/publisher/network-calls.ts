@@ -8,8 +8,9 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { Counter } from '#runtime/process/metrics.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { FairQueue } from '#runtime/work/fair-queue.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import { maxKeptAnswer } from '#schemas/targetcalls.ts';
-import { FairQueue } from './fair-queue.ts';
 
 /**
  * Keeps the calls of networks in a stream beside each target's. The publish never waits for it: calls are appended in the
@@ -108,7 +109,7 @@ export interface NetworkCallsOptions {
 export class NetworkCalls {
   readonly #options: NetworkCallsOptions;
   readonly #targets = new Map<string, TargetCalls>();
-  readonly #appending = new FairQueue(appendsAtOnce);
+  readonly #appending = new FairQueue({ slots: new Slots(appendsAtOnce, atMost(appendsAtOnce)) });
   readonly #writing = new Set<Promise<void>>();
   readonly #closing = new AbortController();
   /** By workspace. */
@@ -221,7 +222,7 @@ export class NetworkCalls {
     const { workspaceId } = calls.watched;
     // Equal pieces, and calls in quick succession, come together while others are appended.
     for (;;) {
-      const batch = await this.#appending.run(workspaceId, async () => {
+      const batch = await this.#appending.run({ workspaceId }, async () => {
         const taken = calls.take();
         if (taken.length > 0) await this.#append(calls, taken);
         return taken;

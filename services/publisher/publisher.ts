@@ -8,10 +8,12 @@ import { takenPosts } from '#projections/queries/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { Histogram } from '#runtime/process/metrics.ts';
 import { publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
+import { takeFairly } from '#runtime/work/fair-pick.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
+import type { Slots } from '#runtime/work/slots.ts';
 import { CadenceSlots } from './account-slots.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import { DueSearch } from './due-search.ts';
@@ -19,7 +21,7 @@ import { Files } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
 import { absencePolicy } from './reconcile-schedule.ts';
 import type { SearchScope } from './search.ts';
-import { type DueRow, Shares, takeFairly } from './shares.ts';
+import { type DueRow, publisherSlots } from './shares.ts';
 import { StaleRows } from './stale-rows.ts';
 import { TargetWorker } from './target-worker.ts';
 import { UnknownSearch } from './unknown-search.ts';
@@ -67,9 +69,9 @@ class Publisher {
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #staleRows = new StaleRows();
   /** Slots for leased targets: running ones, and a supply that is read ahead of its time. */
-  readonly #supply: Shares;
+  readonly #supply: Slots;
   /** Slots for questions about unknown outcomes. They are separate, so that many such outcomes do not delay a post. */
-  readonly #questions: Shares;
+  readonly #questions: Slots;
   readonly #due: DueSearch;
   readonly #unknown: UnknownSearch;
   readonly #changes: Changes | undefined;
@@ -109,8 +111,8 @@ class Publisher {
       },
       lateness: registry === undefined ? null : latenessIn(registry),
     };
-    this.#supply = new Shares(config.publishConcurrency * 2);
-    this.#questions = new Shares(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
+    this.#supply = publisherSlots(config.publishConcurrency * 2);
+    this.#questions = publisherSlots(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
     this.#due = new DueSearch(pool, leaseKindOfTargets, { heldBySetting: config.publishing === 'hold' });
     this.#unknown = new UnknownSearch(pool, leaseKindOfTargets);
     this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
@@ -180,25 +182,25 @@ class Publisher {
   }
 
   /** Leases as many of the found targets as have a slot, and begins to work on them. */
-  async #lease(shares: Shares, find: (scope: SearchScope) => Promise<readonly DueRow[]>, work: WorkOn): Promise<void> {
-    if (shares.free === 0) return;
-    const found = await find({ underWay: [...this.#underWay.keys()], shares, staleRows: this.#staleRows });
-    const taken = new Map(takeFairly(shares, found).map((row) => [row.id, row]));
+  async #lease(slots: Slots, find: (scope: SearchScope) => Promise<readonly DueRow[]>, work: WorkOn): Promise<void> {
+    if (slots.free === 0) return;
+    const found = await find({ underWay: [...this.#underWay.keys()], slots, staleRows: this.#staleRows });
+    const taken = new Map(takeFairly(found, { slots, takerOf: (row) => row }).map((row) => [row.id, row]));
     try {
       for (const lease of await this.#leases.acquire([...taken.keys()])) {
         const row = taken.get(lease.id);
         if (row === undefined) continue;
         taken.delete(lease.id);
-        this.#begin(row, lease, work, shares);
+        this.#begin(row, lease, work, slots);
       }
     } finally {
-      for (const row of taken.values()) shares.give(row);
+      for (const row of taken.values()) slots.give(row);
     }
   }
 
-  #begin(row: DueRow, lease: Lease, work: WorkOn, shares: Shares): void {
+  #begin(row: DueRow, lease: Lease, work: WorkOn, slots: Slots): void {
     const done = this.#workAndRelease(row, lease, work).finally(() => {
-      shares.give(row);
+      slots.give(row);
       this.#underWay.delete(row.id);
     });
     this.#underWay.set(row.id, done);

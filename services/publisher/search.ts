@@ -1,5 +1,6 @@
 import { type SearchLimits, spareRows } from '#projections/queries/due-targets.ts';
-import type { Shares } from './shares.ts';
+import type { Slots } from '#runtime/work/slots.ts';
+import { roomOf } from './shares.ts';
 import type { StaleRows } from './stale-rows.ts';
 
 /** Limits shared by the searches for due targets and for unknown outcomes. */
@@ -8,7 +9,7 @@ import type { StaleRows } from './stale-rows.ts';
 export interface SearchScope {
   /** Ids of the targets that this process works on. A search leaves them out, because their rows may be stale. */
   readonly underWay: readonly string[];
-  readonly shares: Shares;
+  readonly slots: Slots;
   readonly staleRows: StaleRows;
 }
 
@@ -16,22 +17,22 @@ const modes = ['live', 'sandbox'] as const;
 const platformOf = (network: string): string => network.slice(network.indexOf('/') + 1);
 
 /** Slots open to a workspace that has none on the platform, on the network (live or sandbox) with more room. */
-export const roomOn = (shares: Shares, platform: string): number =>
-  Math.max(...modes.map((mode) => shares.roomOf({ workspaceId: '', network: `${mode}/${platform}` })));
+export const roomOn = (slots: Slots, platform: string): number =>
+  Math.max(...modes.map((mode) => roomOf(slots, { workspaceId: '', network: `${mode}/${platform}` })));
 
-export const takenOn = (shares: Shares, platform: string): number =>
-  modes.reduce((sum, mode) => sum + shares.takenOn(`${mode}/${platform}`), 0);
+export const takenOn = (slots: Slots, platform: string): number =>
+  modes.reduce((sum, mode) => sum + slots.on(`${mode}/${platform}`), 0);
 
 /** Workspace and platform → rows that a search may return: the workspace's room there plus its stale rows. */
-const roomsOf = ({ shares, staleRows }: SearchScope): Readonly<Record<string, number>> => {
+const roomsOf = ({ slots, staleRows }: SearchScope): Readonly<Record<string, number>> => {
   const rooms: Record<string, number> = {};
-  for (const taker of shares.takers()) {
+  for (const taker of slots.takers()) {
     const key = taker.workspaceId + platformOf(taker.network);
-    rooms[key] = Math.max(rooms[key] ?? 0, shares.roomOf(taker));
+    rooms[key] = Math.max(rooms[key] ?? 0, roomOf(slots, taker));
   }
   for (const [{ workspaceId, network }, rows] of staleRows.counts()) {
     const key = workspaceId + platformOf(network);
-    const room = rooms[key] ?? shares.roomOf({ workspaceId, network });
+    const room = rooms[key] ?? roomOf(slots, { workspaceId, network });
     if (rows > spareRows && room > 0) rooms[key] = room + rows;
   }
   return rooms;

@@ -1,4 +1,5 @@
-import type { DueRow, Taker } from './shares.ts';
+import type { Taker } from '#runtime/work/slots.ts';
+import type { DueRow } from './shares.ts';
 
 /** Milliseconds for which this process remembers a stale row; the read model has caught up by then. */
 const rememberMs = 30_000;
@@ -6,7 +7,7 @@ const rememberMs = 30_000;
 /** Rows of the read model that lack what this process wrote to their streams. Searches pass them over. */
 export class StaleRows {
   readonly #at = new Map<string, { readonly row: DueRow; readonly revision: number; readonly since: number }>();
-  readonly #of = new Map<string, { readonly taker: Taker; rows: number }>();
+  readonly #of = new Map<string, { readonly taker: Required<Taker>; rows: number }>();
 
   /** @param revision of the target's stream, which the row has not reached */
   add(row: DueRow, revision: number): void {
@@ -33,7 +34,7 @@ export class StaleRows {
   }
 
   /** Counts stale rows by workspace and network. */
-  counts(): readonly (readonly [Taker, number])[] {
+  counts(): readonly (readonly [Required<Taker>, number])[] {
     return [...this.#of.values()].map(({ taker, rows }) => [taker, rows]);
   }
 

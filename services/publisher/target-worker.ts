@@ -1,13 +1,13 @@
 import { attemptAt, type TargetState, target } from '#domain/post-target/target.ts';
 import { loadHttpClient } from '#runtime/egress/connection.ts';
+import { FairQueue } from '#runtime/work/fair-queue.ts';
 import type { Lease } from '#runtime/work/leases.ts';
+import { atMost, Slots, type Taker } from '#runtime/work/slots.ts';
 import { type Tools, until } from './deps.ts';
-import { FairQueue } from './fair-queue.ts';
 import { LeasedTarget } from './leased-target.ts';
 import { commentInstant } from './outcome.ts';
 import { type Conditions, RelatedStreams, TargetConditions } from './related-streams.ts';
-import type { DueRow, Taker } from './shares.ts';
-import { SlotQueue } from './slot-queue.ts';
+import { type DueRow, publisherQueue } from './shares.ts';
 import type { StaleRows } from './stale-rows.ts';
 import { type RestMs, Work } from './work.ts';
 
@@ -26,15 +26,15 @@ export class TargetWorker {
   readonly #staleRows: StaleRows;
   readonly #draining: AbortSignal;
   readonly #streams: RelatedStreams;
-  readonly #acting: SlotQueue;
-  readonly #reading = new FairQueue(readsAtOnce);
+  readonly #acting: FairQueue;
+  readonly #reading = new FairQueue({ slots: new Slots(readsAtOnce, atMost(readsAtOnce)) });
 
   constructor(tools: Tools, staleRows: StaleRows, draining: AbortSignal) {
     this.#tools = tools;
     this.#staleRows = staleRows;
     this.#draining = draining;
     this.#streams = new RelatedStreams(tools.store);
-    this.#acting = new SlotQueue(tools.config.publishConcurrency);
+    this.#acting = publisherQueue(tools.config.publishConcurrency);
   }
 
   async publishDue(row: DueRow, lease: Lease): Promise<RestMs> {
@@ -53,10 +53,10 @@ export class TargetWorker {
       this.#noteStaleRow(leased, row);
       return null;
     }
-    await this.#reading.run(row.workspaceId, () => this.#streams.content(live));
+    await this.#reading.run({ workspaceId: row.workspaceId }, () => this.#streams.content(live));
     await until(at - checkAheadMs, now, stop);
     if (stop.aborted) return null;
-    const conditions = await this.#reading.run(row.workspaceId, () => this.#streams.conditions(live));
+    const conditions = await this.#reading.run({ workspaceId: row.workspaceId }, () => this.#streams.conditions(live));
     await until(at, now, stop);
     if (stop.aborted) return null;
     const work = this.#workOn(leased, conditions);
@@ -81,7 +81,9 @@ export class TargetWorker {
     if (live.status === 'none') return orphanRestMs;
     let rest: RestMs = null;
     if (live.status === 'outcome_unknown') {
-      const conditions = await this.#reading.run(row.workspaceId, () => this.#streams.conditions(live));
+      const conditions = await this.#reading.run({ workspaceId: row.workspaceId }, () =>
+        this.#streams.conditions(live),
+      );
       const unwatch = this.#watch(row, leased, conditions);
       const result = await this.#workOn(leased, conditions).run().finally(unwatch);
       rest = result === 'next turn' ? null : result;
@@ -92,7 +94,7 @@ export class TargetWorker {
 
   async #load(row: DueRow, lease: Lease): Promise<LeasedTarget> {
     const { store, now } = this.#tools;
-    const loaded = await this.#reading.run(row.workspaceId, () => store.load(target, row.id));
+    const loaded = await this.#reading.run({ workspaceId: row.workspaceId }, () => store.load(target, row.id));
     return new LeasedTarget(store, lease, loaded, now);
   }
 

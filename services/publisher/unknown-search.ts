@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { findUnknownTargets, type WalkCursor } from '#projections/queries/due-targets.ts';
 import { limitsOf, type SearchScope } from './search.ts';
-import type { DueRow } from './shares.ts';
+import { type DueRow, roomOf } from './shares.ts';
 
 /**
  * Finds targets with an unknown outcome whose next question is due. The worker that asked last left that instant in the
@@ -55,7 +55,7 @@ export class UnknownSearch {
       this.#pool,
       { from: rested, rows: this.#rested },
       { from: this.#bareFrom, rows: looksForBare ? this.#bare : 0 },
-      scope.shares.roomOf({ workspaceId: '', network: '' }),
+      roomOf(scope.slots, { workspaceId: '', network: '' }),
       limitsOf(scope, this.#kind),
     );
     const edge = (kind: 'rested' | 'bare'): WalkCursor | null => rows.find((row) => row.kind === kind) ?? null;

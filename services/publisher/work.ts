@@ -1,15 +1,43 @@
-import { attemptAt } from '#domain/post-target/target.ts';
+import { attemptAt, type ScheduledTarget, type TargetIn } from '#domain/post-target/target.ts';
+import { interrupted } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { claim } from './claim.ts';
 import { type Attempt, isHeld, type WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
 import { lookBack } from './look-back.ts';
 import { followHandedOver } from './native.ts';
-import { commentInstant } from './outcome.ts';
+import { commentInstant, failBeforeCall, recordOutcome } from './outcome.ts';
 import { publish } from './publish.ts';
-import { settleUnknown } from './reconcile.ts';
+import { settleInterrupted, settleUnknown } from './reconcile.ts';
 import { lapseRestoredComment, settleRestored } from './restored.ts';
-import { takeOver } from './take-over.ts';
+
+/** Takeovers of one attempt without a segment published; after more, the attempt fails. */
+const maxTakeovers = 10;
+
+/**
+ * Takes over the claim of a worker that is gone. The first step is an append, so that every later append of that worker
+ * conflicts. After a boundary this worker asks the network for the result of the call; before one, it continues the
+ * attempt. The claim may be hours old: if the client was archived since, the attempt is deferred, and the next claim
+ * cancels the target.
+ */
+const takeOver = async (context: WorkContext, target: TargetIn<'publishing'>): Promise<void> => {
+  const { leased } = context;
+  // mutant: takeover without append
+  await leased.record({ type: 'TakeOver', attempt: target.common.attempts, takeover: target.takeover });
+  faultPoint('publisher:after-takeover');
+  const { state } = leased;
+  if (state.status !== 'publishing') return;
+  if (state.boundary !== null) await settleInterrupted(context, state, state.boundary);
+  else if (state.takeover - state.progressAt > maxTakeovers) {
+    await failBeforeCall(context, state, { failure: interrupted });
+  } else if (state.common.publishedSegments.length === 0 && (await isArchived(context, state))) {
+    const content = await context.streams.content(state);
+    await recordOutcome(context, state, content, null, { kind: 'deferred', failure: interrupted });
+  }
+};
+
+const isArchived = async ({ conditions }: WorkContext, target: ScheduledTarget): Promise<boolean> =>
+  (await conditions.current(target)).client.state.status !== 'live';
 
 /** Milliseconds that a target rests which was found before publishing was held; searches leave it out from then on. */
 const heldRestMs = 1_000;
@@ -17,7 +45,7 @@ const heldRestMs = 1_000;
 /** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
 /** `next turn`: more remains to publish, or a comment to make, when the workspace gets its next slot. */
-export type RunResult = RestMs | 'next turn';
+type RunResult = RestMs | 'next turn';
 
 /**
  * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, and the stream alone

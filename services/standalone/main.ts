@@ -6,7 +6,7 @@ import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
-import { startEmbedded } from '#infra/postgres/embedded.ts';
+import { startWithoutFormerData } from '#infra/postgres/former-data.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -257,7 +257,7 @@ const embedded = async (
   onClose: (close: () => Promise<void>) => void,
 ): Promise<string> => {
   screen.step('Starting Postgres');
-  const server = await startEmbedded({
+  const server = await startWithoutFormerData({
     dataDir,
     log: { bytes, files },
     onProgress: (step) => screen.step(step),

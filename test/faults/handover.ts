@@ -43,8 +43,7 @@ export class Handover {
     this.#endpointId = data.id;
   }
 
-  /** @param reads whether the present processes can read the first page; otherwise writing the jobs is enough */
-  async begin({ reads }: { readonly reads: boolean }): Promise<void> {
+  async begin(): Promise<void> {
     const { load, adapters } = this.#world;
     await adapters.pool.query('insert into public.held_endpoints values ($1)', [this.#endpointId]);
     this.#turn += 1;
@@ -56,11 +55,11 @@ export class Handover {
     const asked = await load.call('POST', `${path}/replays`, body, randomUUID());
     assert.equal(asked.status, 200, String(asked.code));
     const held = `select id::text as id, kind from ops.webhook_jobs where endpoint_id = $1 and status = 'running'
-      and (settle_at is not null or not $2)`;
+      and settle_at is not null`;
     const { rows } = await until(
       'both jobs have begun',
       async () => {
-        const found = await adapters.pool.query<{ id: string; kind: string }>(held, [this.#endpointId, reads]);
+        const found = await adapters.pool.query<{ id: string; kind: string }>(held, [this.#endpointId]);
         return new Set(found.rows.map(({ kind }) => kind)).size === 2 ? found : null;
       },
       { withinMs: 60_000 },

@@ -18,7 +18,7 @@ export const mutants = {
       : toAppend[0]?.type === 'TargetPublishStarted' ? BigInt((await this.#store.read(stream)).length - 1)
       : BigInt(expected);`,
   },
-  'takeover without append': { file: 'services/publisher/take-over.ts', main: 'services/publisher/main.ts', to: '' },
+  'takeover without append': { file: 'services/publisher/work.ts', main: 'services/publisher/main.ts', to: '' },
   'recount without lock': {
     file: 'projections/engine/apply.ts',
     main: 'test/faults/two-projectors.ts',

@@ -205,8 +205,8 @@ suite('compose file', (t) => {
 
   t('gives our processes only variables that they know, with valid values', () => {
     const known = [...configHelp().matchAll(/^ {2}([A-Z][A-Z0-9_]*)/gm)].map(([, name]) => name);
-    // Read by start.sh and by Node.
-    const others = ['SECRET_KEY_FILE', 'NODE_ENV'];
+    // Read by start.sh and by Node; the build of the image sets the commit, and no operator does.
+    const others = ['SECRET_KEY_FILE', 'NODE_ENV', 'POSTLINE_COMMIT'];
     ok(start.includes('$SECRET_KEY_FILE'));
     for (const [name, { environment = {} }] of ours) {
       for (const variable of Object.keys({ ...imageEnv, ...environment })) {

@@ -222,6 +222,7 @@ export const settings: readonly string[] = [
 
 /** Set by tests alone. */
 export const testSettings: readonly string[] = [
+  'POSTLINE_COMMIT',
   'POSTLINE_FAULT',
   'POSTLINE_FAULT_ONCE',
   'POSTLINE_FAULT_SIGNAL',
@@ -272,6 +273,7 @@ export const prometheusNames: readonly string[] = [
   'parked_streams',
   'plans_behind',
   'plans_behind_oldest_seconds',
+  'postline_build_info',
   'publish_start_lateness_seconds',
   'relay_state',
   'relay_waiting_records',

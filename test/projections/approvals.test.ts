@@ -1,6 +1,5 @@
-import { deepEqual } from 'node:assert/strict';
 import { approvals } from '#projections/models/approvals.ts';
-import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { everyEventIsProjected, given, ids, instant, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -55,7 +54,5 @@ suite('read models: approvals', (t) => {
       ]);
   });
 
-  t('every event of the model was projected above', () => {
-    deepEqual(notProjected('approval'), []);
-  });
+  everyEventIsProjected(t, 'approval');
 });

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict';
 import { teamInvites } from '#projections/models/team-invites.ts';
-import { given, ids, instant, notProjected, on } from '#test/support/projecting.ts';
+import { everyEventIsProjected, given, ids, instant, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -32,7 +31,5 @@ suite('read models: invitations to the team', (t) => {
       .sees([{ id: ended, accepted_at: null, revoked_at: instant(1) }]);
   });
 
-  t('every event of the model was projected above', () => {
-    assert.deepEqual(notProjected('teaminvite'), []);
-  });
+  everyEventIsProjected(t, 'teaminvite');
 });

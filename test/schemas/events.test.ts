@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, notEqual, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
 import { account } from '#domain/account.ts';
 import { apikey } from '#domain/apikey.ts';
@@ -46,6 +47,13 @@ suite('event catalogue', (t) => {
   t('compiles every event in strict mode', () => {
     for (const { kind, type, schema } of events) ok(validatorOf(schema), `${kind} ${type}`);
     ok(validatorOf(EventMetadata));
+  });
+
+  t('has schemas that are schemas, which the validator does not look at', () => {
+    const ajv = new Ajv2020({ allErrors: true });
+    for (const { kind, type, schema } of [...events, { kind: 'all', type: 'metadata', schema: EventMetadata }])
+      ok(ajv.validateSchema(schema), `${kind} ${type}: ${ajv.errorsText()}`);
+    equal(ajv.validateSchema({ type: 'object', required: 'id' }), false);
   });
 
   t('has an upcast from every former version', () => {

@@ -51,7 +51,7 @@ const closed = (schema: unknown): unknown => {
 let made: Ajv2020 | undefined;
 const ajv = (): Ajv2020 => {
   if (made !== undefined) return made;
-  made = new Ajv2020({ strict: false, allErrors: true, validateSchema: false });
+  made = new Ajv2020({ strict: false, allErrors: true, validateSchema: false, code: { optimize: false } });
   addFormats.default(made);
   made.addSchema({ ...document, $id: 'requests' });
   made.addSchema({ ...(closed(document) as Json), $id: 'answers' });

@@ -18,6 +18,7 @@ import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { postBody } from './samples.ts';
+import type { Declare } from './suite.ts';
 
 /** Data keys of a test, in memory; `destroy` does what an erasure does. */
 export class TestKeys implements DataKeys {
@@ -189,8 +190,13 @@ export const on = (kind: string, id: string) => (type: string, data: unknown) =>
 export const ids = <N extends string>(...names: readonly N[]) =>
   Object.fromEntries(names.map((name) => [name, randomUUID()])) as Record<N, string>;
 
-/** Which events of a kind no `given` of this file has projected, as `kind/Type`. */
-export const notProjected = (kind: string): readonly string[] =>
-  Object.keys(eventCatalogue[kind] ?? {})
-    .map((type) => `${kind}/${type}`)
-    .filter((one) => !projected.has(one));
+/**
+ * The last test of a model: no event of its kind is left that no `given` of this process has projected, but for those
+ * that have a test of their own, as `kind/Type`.
+ */
+export const everyEventIsProjected = (t: Declare, kind: string, elsewhere: readonly string[] = []): void =>
+  t('every event of the model was projected above', () => {
+    const all = Object.keys(eventCatalogue[kind] ?? {}).map((type) => `${kind}/${type}`);
+    const left = all.filter((one) => !projected.has(one));
+    assert.deepEqual(left, elsewhere);
+  });

@@ -8,13 +8,25 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Members } from '../shared/members.ts';
 import { accountAnswer } from './account-insights.ts';
-import { dayMs } from './curves.ts';
+import { countingOf, dayMs } from './curves.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import { shownProfile } from './ids.ts';
+import type { Shown } from './imitation.ts';
+import { imitations } from './imitations.ts';
 import type { MeasuredPost, Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
-import { postAnswer } from './post-insights.ts';
+
+/** Figures of a post, in its network's own members and shapes. */
+
+/** The figures of a story stop growing after a day. */
+export function postAnswer(shown: Shown): Members {
+  const { platform, post } = shown;
+  const { spreadMs, postInsights } = imitations[platform];
+  const ageMs = post.use === 'story' ? Math.min(shown.ageMs, dayMs) : shown.ageMs;
+  return postInsights(shown, countingOf(spreadMs, post.externalId, ageMs));
+}
 
 type Refusal = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 

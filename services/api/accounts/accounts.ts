@@ -23,6 +23,7 @@ export const listAccounts = operation({
   summary: 'List connected accounts and their health, newest first',
   description: 'Disconnected accounts stay in the list.',
   scope: 'accounts.read',
+  limited: 'filtered',
   idempotent: 'none',
   cost: 1,
   query: AccountQuery,
@@ -54,6 +55,7 @@ export const getAccount = operation({
   tag: 'accounts',
   summary: 'Get a connected account',
   scope: 'accounts.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -80,6 +82,7 @@ export const disconnectAccount = operation({
   description:
     'Nothing is published to the account any more. The service cancels its targets that are pending, held or rate limited shortly after, and those that the network’s own scheduler has, or that are being handed over to it, once the network deleted them; another attempt under way may still end as published. The account keeps its id and its history: a person connects it again through a connect link, which brings no canceled target back. Disconnecting a disconnected account answers it unchanged.',
   scope: 'accounts.connect',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -113,6 +116,7 @@ export const confirmRestoredAccount = operation({
   description:
     'After the service was restored from an older copy it does not know what went out since then. Call this once a person has looked at the account on its network: what the service is still to send there is not out. Posts that are older than the restore then go out to it without a question; a target whose outcome is unknown since the restore does once it is retried. A target whose post the person did find must be canceled or settled first. Without a restore it changes nothing.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,

@@ -80,6 +80,7 @@ export const getAccountCadence = operation({
   description:
     'A post for a time at which an account would publish too often is refused with `cadence_exceeded`. The limits are checked once more when a target is due: over them it waits, first come, first served, and holds the next free time: its `scheduledAt` stays, and `retryAt` shows when it goes out, a little later if the posts before it take their time. A target that no window is large enough for fails with `cadence_never_fits` and can be retried; where an account may publish nothing at all, it waits for a day first.',
   scope: 'accounts.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,
@@ -102,6 +103,7 @@ export const listAccountCadences = operation({
   tag: 'accounts',
   summary: 'List the posting limits of all accounts, the newest account first',
   scope: 'accounts.read',
+  limited: 'filtered',
   idempotent: 'none',
   cost: 1,
   query: AccountQuery,

@@ -141,6 +141,7 @@ export const getAccountAnalytics = operation({
   description:
     'What the posts of the account gained in the window, its followers by the last snapshot of each day, and its audience. Gains, null, 0 and provisional days mean what they mean in GET /analytics/overview. The days of `audience` are those of the network, which reports a day after its end. `demographics` is the newest snapshot not after `to`, also one from before the window. With filters that the account does not fit every figure is null.',
   scope: 'analytics.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,
@@ -187,6 +188,7 @@ export const getAnalyticsOverview = operation({
   description:
     'What all posts gained in the window, by default the last 30 days: in total, on each network, on each day. A counter is absent while it is not fetched yet, null where no network reported it, and 0 where the networks reported that nothing was gained. The gain of a day is the difference between its two midnights in the workspace’s zone, each interpolated between the observations around it. Where more than 36 hours pass without an observation, the days in between have no counters and the later day has the whole gain. A gain is negative where a network corrected its count downward. The service asks the networks every night for 90 days after a publication; some report late, youtube 48 to 72 hours. A day is `provisional` while a later observation may still change it. `compare` adds the figures of an earlier window, and `breakdown=platform` the days of each network.',
   scope: 'analytics.read',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   query: BoardQuery,
@@ -213,6 +215,7 @@ export const getClientAnalytics = operation({
   description:
     'What the posts on the client’s accounts gained in the window: in total, on each network, on each day. Gains, null, 0 and provisional days mean what they mean in GET /analytics/overview. With a `clientId` of another client every figure is null.',
   scope: 'analytics.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,

@@ -89,6 +89,7 @@ export const getPostAnalytics = operation({
   description:
     'Lifetime figures, not gains: those of the newest observation not after `to`, whenever the post was published; `from` decides `asOf` alone. A figure is absent while it is not fetched yet, null where the network does not report it, and 0 where the network reported zero. A filter leaves out the targets that do not match. `metrics` of the post is the sum over its targets; a figure that cannot be summed (permalink, rates, averages, retention, breakdown of the audience) is null there when several targets have it.',
   scope: 'analytics.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,
@@ -121,6 +122,7 @@ export const listPostAnalytics = operation({
   description:
     'Lifetime figures, not gains: those of the newest observation not after `to`. A figure is absent while it is not fetched yet, null where the network does not report it, and 0 where the network reported zero; a post without an observation has empty `metrics`. A filter leaves out the targets that do not match, and posts without a matching target. With `sort` the highest figure comes first and posts without that figure last. All pages use the observations from before the first page; a post with a further observation on the same day may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether more follow.',
   scope: 'analytics.read',
+  limited: 'one',
   idempotent: 'none',
   cost: 1,
   query: PostAnalyticsQuery,

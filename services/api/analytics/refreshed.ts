@@ -58,6 +58,7 @@ export const refreshAnalytics = operation({
   description:
     'Asks the networks now, not at the next regular time, for the figures of the accounts and of their posts of the last 90 days, except for those that were fetched a moment ago. The answer comes at once with a `refreshId`; the event `analytics.refreshed` with the same id comes when every account was tried, and says how many failed. Only the console may call it, with the session of a member: API keys and OAuth tokens are refused with `first_party_only`.',
   scope: 'analytics.read',
+  limited: 'refused',
   firstParty: true,
   idempotent: 'accepted',
   cost: 10,

@@ -66,6 +66,7 @@ export const listBestTimes = operation({
   description:
     'All 168 slots of the week, each an hour of a weekday. The ranking compares the interactions that each post of the last 90 days had after 7 days with the usual result of its account for posts of the same kind (feed, reel or story). With few such posts it rests on assumptions about the network: see `basis` and `sampleSize`.',
   scope: 'besttimes.read',
+  limited: 'one',
   idempotent: 'none',
   cost: 1,
   query: BestTimesQuery,

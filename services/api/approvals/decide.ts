@@ -94,6 +94,7 @@ export const approveApproval = operation({
   description:
     'Exactly the content that the request shows is released. A target whose time has passed goes out at once. Of two people who decide, the first decides and the other gets `approval_not_pending` with `decidedBy`. Where the post was changed meanwhile, the request is withdrawn and the answer is `approval_superseded`.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -115,6 +116,7 @@ export const rejectApproval = operation({
   description:
     'No target that waits for this approval goes out any more. A new post is needed to publish the content elsewhere, or later.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -135,6 +137,7 @@ export const requestApprovalChanges = operation({
   description:
     'The held targets are canceled, and the post is a draft again: PATCH /posts/{id} changes it, and POST /posts/{id}/publish makes a new plan and asks anew. Of a post that was approved before and then revised, the changed targets stay held, since others may be out: POST /posts/{id}/revise asks anew.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

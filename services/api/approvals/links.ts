@@ -111,6 +111,7 @@ export const createApprovalLink = operation({
   description:
     'A person who opens the page sees the post as it will look on each network, types a name, and approves, rejects or asks for changes: `decidedBy` is then `{type: guest}` with the id of the link. Opening the page changes nothing, so that scanners of mail may. The link works until it expires or is revoked, while its maker may decide, and shows the outcome after a decision. A post that goes to accounts of several clients gets no link.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'required',
   cost: 1,
   bodyOptional: true,
@@ -131,6 +132,7 @@ export const revokeApprovalLink = operation({
   description:
     'Nobody decides through it any more; a decision that was made through it stays. Revoking it again answers the same.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: ApprovalLinkParams,
@@ -149,6 +151,7 @@ export const listApprovalLinks = operation({
   description:
     'Those that expired or were revoked, too; without their addresses, which the answer to the creation alone shows.',
   scope: 'approvals.decide',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: IdParams,

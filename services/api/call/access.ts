@@ -1,7 +1,6 @@
 import { isAtLeast, roleAllows } from '#domain/roles.ts';
 import { roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
-import { limitRuleOf } from './limited.ts';
 import { Refusal } from './refusal.ts';
 import type { CalledState } from './state.ts';
 
@@ -36,8 +35,8 @@ export const requireRole = ({ operation: { scope, role, firstParty }, principal 
 };
 
 /** Refuses what concerns the whole workspace to a credential that is limited to clients. */
-export const requireOpenToLimited = ({ operation: { id }, principal }: Asking): void => {
-  if (principal !== null && principal.clientIds !== null && limitRuleOf(id) === 'refused') {
+export const requireOpenToLimited = ({ operation: { limited }, principal }: Asking): void => {
+  if (principal !== null && principal.clientIds !== null && limited === 'refused') {
     throw new Refusal('client_limited', 'This concerns the whole workspace, and the credential is limited to clients.');
   }
 };

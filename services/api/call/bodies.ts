@@ -1,5 +1,5 @@
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
-import { busy, Turns } from './turns.ts';
+import { busy, CallQueue } from './call-queue.ts';
 
 /**
  * Large bodies are parsed and validated one after the other, in pieces with rests in between. One body holds the event
@@ -48,12 +48,12 @@ const rested: Piece = async (work) => {
 };
 
 export class HeavyBodies {
-  readonly #turns = new Turns({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
+  readonly #queue = new CallQueue({ noun: 'large bodies', each: 1, total: 1, waiting: 128, waitMs: 10_000 });
 
   /** Works on a body when its workspace has its turn, and on a light body at once. @throws Refusal `unavailable` */
   run<T>(workspaceId: string, weight: Weight, work: (piece: Piece) => Promise<T>): Promise<T> {
     if (weigh(weight) < heavy) return work(atOnce);
-    return this.#turns.run(workspaceId, () => work(rested));
+    return this.#queue.run(workspaceId, () => work(rested));
   }
 }
 

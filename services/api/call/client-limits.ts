@@ -16,7 +16,6 @@ import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { digestOfEntry, type Entry } from './entries.ts';
-import { limitRuleOf } from './limited.ts';
 import { type Call, nounOf, type Operation } from './operation.ts';
 import { badParameter, invalid, Refusal } from './refusal.ts';
 import type { CalledState } from './state.ts';
@@ -229,7 +228,7 @@ export const limitToClients = async (
 const limit = async (looking: Looking, state: CalledState, clientIds: readonly string[]): Promise<void> => {
   const { operation } = state;
   if (operation.scope === null) return;
-  const rule = limitRuleOf(operation.id);
+  const rule = operation.limited;
   const params = state.params as Readonly<Record<string, string>>;
   const member = memberOfNoun[nounOf(operation)];
   const named = member === undefined || params.id === undefined ? {} : { [member]: params.id };

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import knexFactory, { type Knex } from 'knex';
 import type { Logger } from 'pino';
-import { busy, Turns } from './turns.ts';
+import { busy, CallQueue } from './call-queue.ts';
 
 /**
  * Connections that read the read models, with two deadlines: the server cancels a slow query, and this process closes a
@@ -85,28 +85,28 @@ const line = { noun: 'lists', waiting: 20, waitMs: readMs };
  */
 export class Lists {
   readonly #knex: Knex;
-  readonly #walks: Turns;
-  readonly #pages: Turns;
-  readonly #sorts: Turns;
+  readonly #walks: CallQueue;
+  readonly #pages: CallQueue;
+  readonly #sorts: CallQueue;
 
   constructor(options: ReadPoolOptions) {
     const { connections } = options;
     this.#knex = openReadPool(options);
     // Walks never take half of the connections, so that pages by index are answered beside any number of walks.
     const half = Math.max(1, connections >> 1);
-    this.#walks = new Turns({ ...line, each: 2, total: half });
-    this.#pages = new Turns({ ...line, each: 4, total: connections - half });
+    this.#walks = new CallQueue({ ...line, each: 2, total: half });
+    this.#pages = new CallQueue({ ...line, each: 4, total: connections - half });
     // These lists also wait for the analytics store. They have their own limit, so that a store that hangs does not
     // delay lists that do not need it.
-    this.#sorts = new Turns({ ...line, noun: 'sorted lists', each: 2, total: sortsAtOnce });
+    this.#sorts = new CallQueue({ ...line, noun: 'sorted lists', each: 2, total: sortsAtOnce });
   }
 
   /** Runs the queries of one list when its workspace has its turn. @throws Refusal `unavailable` */
   async run<T>(workspaceId: string, query: object, work: (knex: Knex) => Promise<T>): Promise<T> {
     const isWalk = walkedFilters.some((name) => Object.hasOwn(query, name));
-    const turns = Object.hasOwn(query, 'sort') ? this.#sorts : isWalk ? this.#walks : this.#pages;
+    const queue = Object.hasOwn(query, 'sort') ? this.#sorts : isWalk ? this.#walks : this.#pages;
     try {
-      return await turns.run(workspaceId, () => work(this.#knex));
+      return await queue.run(workspaceId, () => work(this.#knex));
     } catch (error) {
       if ((error as { code?: unknown }).code !== canceledByDeadline) throw error;
       throw busy('The list took too long. Narrow it, by status, client or time, and ask again.');

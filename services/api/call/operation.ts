@@ -34,6 +34,24 @@ export interface Principal {
   readonly grantId?: string;
 }
 
+/** What a credential that is limited to clients may do: each operation has one of these rules. */
+
+export type LimitRule =
+  /** Shows nothing of any client. */
+  | 'open'
+  /** The ids in the path, the query and the body decide: an id of another client is an unknown id. */
+  | 'ids'
+  /** The list has only the rows of the clients. */
+  | 'filtered'
+  /** The answer is about one client: `clientId` may be left out where the credential has only one. */
+  | 'one'
+  /** Makes or changes an asset, which must belong to one of the clients. */
+  | 'owned'
+  /** Makes a thing of one client, which must be named. */
+  | 'made'
+  /** It concerns the whole workspace. */
+  | 'refused';
+
 /** One request to one operation, after every check that is the same for all. */
 export interface Call<Params = unknown, Query = unknown, Body = unknown> extends Commands {
   readonly deps: Deps;
@@ -131,6 +149,8 @@ interface Promised {
   readonly description?: string;
   /** Null: no token is asked for. */
   readonly scope: Scope | null;
+  /** What of it a credential may do that is limited to clients. */
+  readonly limited: LimitRule;
   /** A rule on top of the scope: the least role that may do it. */
   readonly role?: Role;
   /** For the console: a session of a member, no key and no OAuth token. */

@@ -152,6 +152,7 @@ export const shiftCampaign = operation({
     'Counts as one request for every ten targets, taken as debt.',
   ].join('\n\n'),
   scope: 'campaigns.manage',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

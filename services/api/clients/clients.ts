@@ -88,6 +88,7 @@ export const createClient = operation({
   description:
     'Idempotent on the name: if a live client has this name already (compared trimmed and without case), the answer is that client as it is now. The other members of the body are then ignored (`meta.warnings` names those that differ), and nothing is recorded under the key.',
   scope: 'clients.manage',
+  limited: 'refused',
   idempotent: 'required',
   cost: 1,
   etag: true,
@@ -115,6 +116,7 @@ export const getClient = operation({
   tag: 'clients',
   summary: 'Get a client, also an archived one',
   scope: 'clients.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -136,6 +138,7 @@ export const listClients = operation({
   tag: 'clients',
   summary: 'List clients, newest first',
   scope: 'clients.read',
+  limited: 'filtered',
   idempotent: 'none',
   cost: 1,
   query: ClientQuery,
@@ -170,6 +173,7 @@ export const updateClient = operation({
   description:
     'Only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',
   scope: 'clients.manage',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -198,6 +202,7 @@ export const archiveClient = operation({
   description:
     'The client takes no new posts, and another client may take its name at once. The service cancels its open targets and revokes its connect links shortly after. GET still answers the archived client, and archiving it again answers the same.',
   scope: 'clients.manage',
+  limited: 'ids',
   role: 'owner',
   idempotent: 'none',
   cost: 1,

@@ -65,6 +65,7 @@ export const createConnectInvite = operation({
   description:
     'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. It works while its maker may connect accounts: not after they were removed, or have another role; the end of the key that made it changes nothing. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
   scope: 'accounts.connect',
+  limited: 'ids',
   idempotent: 'required',
   cost: 1,
   params: IdParams,
@@ -108,6 +109,7 @@ export const listConnectInvites = operation({
   description:
     'Those that expired or were revoked, too; without their addresses, which the answer to the creation alone shows.',
   scope: 'accounts.connect',
+  limited: 'ids',
   idempotent: 'none',
   cost: 2,
   params: IdParams,
@@ -146,6 +148,7 @@ export const revokeConnectInvite = operation({
   description:
     'Nobody connects an account through it any more; accounts that were connected stay. Revoking it again answers the same.',
   scope: 'accounts.connect',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   params: ConnectInviteParams,

@@ -26,6 +26,7 @@ export const rotateApiKey = operation({
   description:
     'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. Owners rotate every key, Managers their own: a reader of the new key has the power of its member. A repeat of the call rotates again.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -59,6 +60,7 @@ export const createApiKey = operation({
   description:
     'The key acts for you: it never may more than your role carries at the time of a call. Where this installation sends mails, you have confirmed your address first. The answer shows it once. A repeat of the call makes another key.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -109,6 +111,7 @@ export const listApiKeys = operation({
   summary: 'List API keys, newest first',
   description: 'The keys of the workspace, live and test, with those that ended in the last 30 days; at most 500.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -138,6 +141,7 @@ export const revokeApiKey = operation({
   summary: 'Revoke an API key',
   description: 'The key stops working within a second. A repeat changes nothing.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',

@@ -72,6 +72,7 @@ export const listApps = operation({
   description:
     'Owners and Managers see all apps that members gave access to the workspace, others their own; with those whose access ended, at most 500.',
   scope: 'agency.read',
+  limited: 'refused',
   firstParty: true,
   idempotent: 'none',
   cost: 1,
@@ -104,6 +105,7 @@ export const revokeApp = operation({
   description:
     'Its tokens lose all power within a second, and it has to ask again. Owners and Managers end the access of every app in the workspace, others that of their own. A repeat changes nothing.',
   scope: 'agency.read',
+  limited: 'refused',
   firstParty: true,
   idempotent: 'none',
   cost: 1,

@@ -42,6 +42,7 @@ export const listLeftByMember = operation({
   description:
     'What the member or their keys made that has not ended, in the live workspace and its sandbox: keys, links, webhook endpoints and recycled posts. It also answers for a member who was removed. Links and copies stop with the power of the member, and keys too; endpoints go on until somebody deletes them. Looks at the newest 200 of each kind.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',

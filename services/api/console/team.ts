@@ -125,6 +125,7 @@ export const changeMemberRole = operation({
   description:
     'From the next call of their keys, apps and sessions on. Owners change every role; Managers those of creators and viewers. The last Owner stays one.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -149,6 +150,7 @@ export const listMembers = operation({
   summary: 'List the members of the workspace',
   description: 'In the order in which they joined.',
   scope: 'agency.read',
+  limited: 'refused',
   firstParty: true,
   idempotent: 'none',
   cost: 2,
@@ -174,6 +176,7 @@ export const removeMember = operation({
   description:
     'Their keys, apps and sessions lose all power in this workspace within a second. Owners remove everybody; Managers creators and viewers. The last Owner stays. GET /members/{id}/left lists what they leave.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -201,6 +204,7 @@ export const createTeamInvite = operation({
   description:
     'Makes a link by which one person becomes a member. The answer shows it once; where this installation sends mails, another one goes to the address as well, and proves that the address is the person’s. Owners invite to every role; Managers creators and viewers. A repeat of the call makes another link.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -260,6 +264,7 @@ export const listTeamInvites = operation({
   noun: 'team invite',
   summary: 'List open invitations to the team, newest first',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',
@@ -295,6 +300,7 @@ export const revokeTeamInvite = operation({
   summary: 'Revoke an invitation to the team',
   description: 'The link ends. An invitation that was accepted, or has expired, is no longer there: 404.',
   scope: 'agency.read',
+  limited: 'refused',
   role: 'manager',
   firstParty: true,
   idempotent: 'none',

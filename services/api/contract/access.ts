@@ -2,7 +2,6 @@ import { isAtLeast, roleAllows } from '#domain/roles.ts';
 import type { Scope } from '#schemas/apikey.ts';
 import { type Role, roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
-import { limitRuleOf } from '../call/limited.ts';
 import type { Operation, Principal } from '../call/operation.ts';
 
 /**
@@ -27,13 +26,13 @@ export const credentials = [
 
 export type Outcome = 'allowed' | 'insufficient_scope' | 'role_required' | 'first_party_only' | 'client_limited';
 
-type Asked = Pick<Operation, 'id' | 'scope' | 'role' | 'firstParty'>;
+type Asked = Pick<Operation, 'limited' | 'scope' | 'role' | 'firstParty'>;
 
 const isGrantable = (scope: Scope): boolean => grantableScopes.some((one) => one === scope);
 
 /** What the api answers to an authenticated caller before it looks at the input; the first that applies. */
 export const outcomeOf = (
-  { id, scope, role: only, firstParty }: Asked,
+  { limited, scope, role: only, firstParty }: Asked,
   {
     role,
     credential,
@@ -44,7 +43,7 @@ export const outcomeOf = (
   if (!hasScope || (credential.kind === 'oauth' && !isGrantable(scope))) return 'insufficient_scope';
   if (!roleAllows(role, scope) || (only !== undefined && !isAtLeast(role, only))) return 'role_required';
   if (firstParty === true && credential.kind !== 'session') return 'first_party_only';
-  return credential.limited && limitRuleOf(id) === 'refused' ? 'client_limited' : 'allowed';
+  return credential.limited && limited === 'refused' ? 'client_limited' : 'allowed';
 };
 
 const marks: Readonly<Record<Outcome, string>> = {

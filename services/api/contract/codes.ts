@@ -4,7 +4,7 @@ import type { Operation } from '../call/operation.ts';
 
 /** The codes with which any operation of this form may refuse. */
 export const codesOf = ({
-  id,
+  limited,
   body,
   scope,
   idempotent,
@@ -33,7 +33,7 @@ export const codesOf = ({
     'insufficient_scope',
     ...(scope === null && role === undefined ? [] : (['role_required'] as const)),
     ...(firstParty === true ? (['first_party_only'] as const) : []),
-    ...limitCodesOf(id),
+    ...limitCodesOf(limited),
     ...(params === undefined ? [] : (['not_found'] as const)),
     'not_found',
     'not_acceptable',

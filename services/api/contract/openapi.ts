@@ -97,7 +97,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
           scheme: 'bearer',
           description: [
             `An API key: \`sk_live_…\`, or \`sk_test_…\` for the sandbox twin. Secret scanners find keys by the pattern \`${keyPattern}\`; the last six characters are the CRC-32 of all before them, in base 62 (0-9, A-Z, a-z).`,
-            limitWords,
+            limitWords(operations),
           ].join('\n\n'),
         },
       },

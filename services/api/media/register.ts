@@ -118,6 +118,7 @@ export const presignMedia = operation({
   description:
     'PUT the file to `url` with `headers` within the hour, then register the asset. Until the asset is registered, a repeat with the same Idempotency-Key answers the same asset with a fresh address. The length counts at once against the quota of the workspace and its sandbox. Posters and renditions count when they are made, and may pass that quota.',
   scope: 'media.manage',
+  limited: 'owned',
   idempotent: 'accepted',
   cost: 1,
   body: MediaPresign,
@@ -168,6 +169,7 @@ export const registerMedia = operation({
   description:
     'The service then examines the file and makes its renditions: wait for the event `media.ready`, or GET the asset until `publishable` is true. An asset that is registered already is answered unchanged, and `meta.warnings` names the members that change nothing.',
   scope: 'media.manage',
+  limited: 'owned',
   idempotent: 'required',
   cost: 1,
   etag: true,
@@ -197,6 +199,7 @@ export const importMedia = operation({
   description:
     'The service fetches and transcodes the file afterwards; a file that it cannot use fails the asset. Redirects are followed to public addresses only. The query of the address is kept, encrypted, until the file is fetched or given up. The length of the file counts against the quota of the workspace and its sandbox once it is fetched; without room the asset fails with `import_no_room`.',
   scope: 'media.manage',
+  limited: 'owned',
   idempotent: 'required',
   cost: 1,
   etag: true,

@@ -147,6 +147,7 @@ export const getMedia = operation({
   description:
     'Wait for `publishable` before you publish. You need not wait for a platform among the variants: a rendition that a post lacks is made before the post is due.',
   scope: 'media.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   etag: true,
@@ -172,6 +173,7 @@ export const listMedia = operation({
   summary: 'List assets, newest first',
   description: 'An upload is listed from its registration on.',
   scope: 'media.read',
+  limited: 'filtered',
   idempotent: 'none',
   cost: 1,
   query: MediaQuery,
@@ -221,6 +223,7 @@ export const deleteMedia = operation({
   description:
     'The call is refused while a draft, or a post that is not published yet, needs the asset; `postIds` names such posts. After the deletion every other operation answers 404, and deleting the asset again answers the same. The service removes its files, and gives their bytes back, within some minutes. A failed target that needs the asset fails again when it is retried.',
   scope: 'media.manage',
+  limited: 'owned',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,

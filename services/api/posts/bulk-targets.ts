@@ -257,6 +257,7 @@ export const bulkPostTargets = operation({
     'Counts as one request for each target, taken as debt.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   body: PostTargetBulk,

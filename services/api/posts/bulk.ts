@@ -227,6 +227,7 @@ export const bulkCreatePosts = operation({
     'Counts as one request for each entry, taken as debt. The body has at most 16 MiB and 100,000 values, each entry at most 1 MiB and 10,000 values.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   bodyLimit: 16 * 1024 * 1024,

@@ -57,6 +57,7 @@ export const createPost = operation({
     '**Approval.** A post needs approval where its author is a creator, or where a client of its targets has `approvalRequired`, whether or not `requestApproval` is sent. Its targets are then held (`awaiting_approval`), and `approvalId` names the request that a person decides about: exactly this content goes out, or nothing. A target whose time passes meanwhile goes out once it is approved.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'required',
   cost: 1,
   etag: true,
@@ -106,6 +107,7 @@ export const updatePost = operation({
   description:
     'Replaces the whole draft: an optional member that is not sent returns to its default; `targets` and `schedule` are required. Only a draft can be replaced. The input is read as that of POST /posts.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,

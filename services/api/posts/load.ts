@@ -169,6 +169,7 @@ export const getPostTarget = operation({
   summary: 'Get a post target',
   description: 'A target that its post has planned and that is not stored yet is answered from the plan, without ETag.',
   scope: 'posts.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -194,6 +195,7 @@ export const listPostTargets = operation({
   description:
     'The targets of all posts, sorted by due instant, the earliest first. With `status=outcome_unknown`: those of which a network has not said whether it published them.',
   scope: 'posts.read',
+  limited: 'filtered',
   idempotent: 'none',
   cost: 1,
   query: PostTargetQuery,

@@ -151,6 +151,7 @@ export const previewPost = operation({
     'With `saveDraft`, `valid` says whether the draft would be accepted, and `problems` with `at: publish` and the verdicts say what its publication needs.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   body: PostCreate,

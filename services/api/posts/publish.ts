@@ -155,6 +155,7 @@ export const publishPost = operation({
   description:
     'Runs every check that a draft skips, then schedules the draft as POST /posts does. A `schedule` in the body replaces the schedule of the draft.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

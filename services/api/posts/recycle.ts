@@ -86,6 +86,7 @@ export const setPostRecycle = operation({
     'The service makes no more copies once `times` or `until` is reached, the client is archived, no account is connected, or three copies in a row were refused or failed; `stoppedReason` says which. Setting it again starts anew. A draft, a canceled post and a copy are not recycled.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -108,6 +109,7 @@ export const getPostRecycle = operation({
   summary: 'Get recycle settings',
   description: 'Of a post that nobody recycles, `enabled` is false and `everyDays` is null.',
   scope: 'posts.read',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -132,6 +134,7 @@ export const clearPostRecycle = operation({
   description:
     'No more copies are made; those that exist stay, also one that is not due yet. The answer shows the cleared settings; clearing them again answers the same.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,

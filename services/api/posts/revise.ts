@@ -311,6 +311,7 @@ export const revisePost = operation({
     'If the publisher takes a target at the same moment, it goes out with either the former or the new content as a whole: `revise` says which. Of two revises at the same time the later one begins from the result of the other.',
   ].join('\n\n'),
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

@@ -121,6 +121,7 @@ export const cancelPostTarget = operation({
   description:
     'A target that is canceled already is answered unchanged. If the publisher takes the target at the same moment, either outcome is possible: the answer, and later the target, say which. A target that the network’s own scheduler has (`handed_to_platform`) is first deleted there: the answer says `undo: pending`, and later the target is canceled with `undo: done`, or published with `undo: failed` where the network was faster. So is one that is being handed over to that scheduler (`publishing`), or whose hand-over has no known outcome yet (`outcome_unknown`): the network deletes it once it is known to have it. Less than a minute before its time: 409 `target_not_pending`.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -140,6 +141,7 @@ export const retryPostTarget = operation({
   description:
     'The next attempt starts at once, also where its failure is not retryable; `scheduledAt` stays as it was planned. A target with an unknown outcome is refused: the network is asked first, since a repeat could publish twice.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -159,6 +161,7 @@ export const reschedulePostTarget = operation({
   description:
     'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval, and while the network’s own scheduler has it (`handed_to_platform`): then the answer says `undo: pending` and has the old time, until the network has deleted the post. A native target is handed over again at its new time where the network takes it, else it becomes managed; a managed target stays managed. A target that the network publishes within a minute, or that is about to be canceled: 409 `target_not_pending`.',
   scope: 'posts.compose',
+  limited: 'ids',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

@@ -5,8 +5,8 @@ import { getReport } from '#projections/models/reports.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { countingQueue } from '../call/call-queue.ts';
 import type { Call } from '../call/operation.ts';
-import { countingTurns } from '../call/turns.ts';
 
 /**
  * Limits the runs of a workspace that callers have asked for and that have not ended. Its reports are streams of their
@@ -34,7 +34,7 @@ export const migrateRunPlaces = (pool: Pool): Promise<void> =>
       create index if not exists report_run_places_workspace on ops.report_run_places (workspace_id)`);
   });
 
-const inTurn = countingTurns('requests of report runs');
+const inTurn = countingQueue('requests of report runs');
 
 /** False when there is no room. Taking the same place again succeeds. */
 const takePlace = (pool: Pool, workspaceId: string, reportId: string, runId: string): Promise<boolean> =>

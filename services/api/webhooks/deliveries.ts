@@ -110,6 +110,7 @@ export const listWebhookDeliveries = operation({
   summary: 'List the deliveries of an endpoint, newest first',
   description: 'Each delivery has its attempts so far. Deliveries are kept for 30 days.',
   scope: 'webhooks.read',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   params: IdParams,
@@ -148,6 +149,7 @@ export const getWebhookDelivery = operation({
   tag: 'webhooks',
   summary: 'Get a delivery with its attempts',
   scope: 'webhooks.read',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   params: DeliveryParams,
@@ -169,6 +171,7 @@ export const resendWebhookDelivery = operation({
   description:
     'The service sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,
@@ -202,6 +205,7 @@ export const testWebhook = operation({
   description:
     'The service sends the example data of the type once, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

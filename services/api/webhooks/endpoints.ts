@@ -99,6 +99,7 @@ export const registerWebhook = operation({
   description:
     'The endpoint gets events from now on. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless the installation sets another limit.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'required',
   cost: 1,
   etag: true,
@@ -132,6 +133,7 @@ export const getWebhook = operation({
   tag: 'webhooks',
   summary: 'Get a webhook endpoint',
   scope: 'webhooks.read',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -152,6 +154,7 @@ export const listWebhooks = operation({
   tag: 'webhooks',
   summary: 'List webhook endpoints, newest first',
   scope: 'webhooks.read',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   query: WebhookQuery,
@@ -180,6 +183,7 @@ export const updateWebhook = operation({
   description:
     'Only the members that are sent change. When you turn on an endpoint that the service disabled, it gets the events it missed, at most 72 hours back. When you turn on an endpoint that you turned off, it does not: use a replay.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -214,6 +218,7 @@ export const deleteWebhook = operation({
   description:
     'The endpoint gets no more deliveries, and its secrets stop signing. Every other operation then answers 404; deleting it again answers the same.',
   scope: 'webhooks.delete',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,
@@ -241,6 +246,7 @@ export const rotateWebhookSecret = operation({
   description:
     'The former secret goes on signing beside the new one for 24 hours; at most five secrets sign at once. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'accepted',
   cost: 1,
   ifMatch: true,

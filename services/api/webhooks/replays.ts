@@ -142,6 +142,7 @@ export const replayWebhook = operation({
   description:
     'The service sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'accepted',
   cost: 10,
   ifMatch: true,
@@ -189,6 +190,7 @@ export const getWebhookReplay = operation({
   tag: 'webhooks',
   summary: 'Get the progress of a replay',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   params: ReplayParams,
@@ -210,6 +212,7 @@ export const cancelWebhookReplay = operation({
   description:
     'Its deliveries that are not sent yet are canceled with it. A replay that has ended is answered unchanged; if the replay ends at the same time, either outcome is possible.',
   scope: 'webhooks.manage',
+  limited: 'refused',
   idempotent: 'none',
   cost: 1,
   ifMatch: true,

@@ -3,8 +3,8 @@ import { Rejection } from '#domain/decider.ts';
 import { webhook } from '#domain/webhook.ts';
 import { freePlace, oldPlaces, takePlace } from '#projections/webhooks/places.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
+import { countingQueue } from '../call/call-queue.ts';
 import type { Call } from '../call/operation.ts';
-import { countingTurns } from '../call/turns.ts';
 
 /**
  * Limits the endpoints of a workspace. An endpoint is a stream of its own, and an append to it cannot count the others:
@@ -17,7 +17,7 @@ export const defaultPerWorkspace = 50;
 /** No call runs this long after it took its place, milliseconds: a stream that is still empty then stays empty. */
 const lapseMs = 60_000;
 
-const inTurn = countingTurns('registrations of webhook endpoints');
+const inTurn = countingQueue('registrations of webhook endpoints');
 
 /** Frees the places of callers that died before their append. */
 const lapse = async (pool: Pool, store: DomainStore, workspaceId: string): Promise<void> => {

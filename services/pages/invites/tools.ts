@@ -2,9 +2,9 @@ import { within } from '#contracts/base/within.ts';
 import type { RefusedConnect } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { CallQueue } from '#services/api/call/call-queue.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { Turns } from '#services/api/call/turns.ts';
 
 /** What the pages of a connect link share. */
 export interface InviteTools {
@@ -22,7 +22,7 @@ export const refuse = (message: string): Refusal => new Refusal('validation_fail
 
 export const inviteTools = (deps: Deps, patience: CallPatience): InviteTools => {
   // Guests of one workspace who wait for a silent network leave room for those of the others.
-  const turns = new Turns({ noun: 'guests', each: 5, total: 200, waiting: 20, waitMs: 3_000 });
+  const queue = new CallQueue({ noun: 'guests', each: 5, total: 200, waiting: 20, waitMs: 3_000 });
   const late = (): never => {
     throw refuse('The network does not answer now. Try again in a few minutes.');
   };
@@ -30,7 +30,7 @@ export const inviteTools = (deps: Deps, patience: CallPatience): InviteTools => 
     deps,
     patience,
     ask: (workspaceId, call) =>
-      turns.run(workspaceId, () => within(networkMs + graceMs, call(AbortSignal.timeout(networkMs)), late)),
+      queue.run(workspaceId, () => within(networkMs + graceMs, call(AbortSignal.timeout(networkMs)), late)),
   };
 };
 

@@ -126,5 +126,9 @@ export const readFaults = (env: Readonly<Record<string, string | undefined>>) =>
   signal: env.POSTLINE_FAULT_SIGNAL === 'SIGSTOP' ? ('SIGSTOP' as const) : ('SIGKILL' as const),
 });
 
+/** The commit that the image was built from; `unknown` where nobody said it. */
+export const readCommit = (env: Readonly<Record<string, string | undefined>>): string =>
+  env.POSTLINE_COMMIT || 'unknown';
+
 /** The environment of this process, read here and nowhere else. */
 export const processEnv = (): Readonly<Record<string, string | undefined>> => process.env;

@@ -13,6 +13,7 @@ import {
 } from './config.ts';
 import { everyProcess } from './settings/reads.ts';
 import {
+  build,
   type Check,
   countDropped,
   createRegistry,
@@ -103,6 +104,7 @@ export const runProcess = async <K extends SettingKey>({
     return;
   }
   const { logger } = log;
+  logger.info(build, 'starting');
   const registry = createRegistry(name);
   countDropped(registry, log.dropped);
   const readiness = new Readiness();

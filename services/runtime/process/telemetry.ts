@@ -1,15 +1,20 @@
 import type { Server } from 'node:http';
 import { type Logger, type LoggerOptions, pino } from 'pino';
 import { within } from '#contracts/base/within.ts';
+import packageJson from '../../../package.json' with { type: 'json' };
+import { processEnv, readCommit } from './config.ts';
 import { type ListenAt, listen, originOf } from './listen.ts';
 import { LogFile, type LogLimits } from './log-file.ts';
 import { Lines } from './log-lines.ts';
 import { cutMembers, shownMessage } from './log-members.ts';
-import { AggregatorRegistry, Counter, collectDefaultMetrics, Registry } from './metrics.ts';
+import { AggregatorRegistry, Counter, collectDefaultMetrics, Gauge, Registry } from './metrics.ts';
 
 /** The reports of a process about itself: logs, metrics, liveness and readiness. */
 
 export type { Logger };
+
+/** What runs: the first line of the log, /readyz and /metrics say it. */
+export const build = { version: packageJson.version, commit: readCommit(processEnv()) } as const;
 
 /** Bytes that are gathered before a write to a log file, and the longest that lines wait, milliseconds. */
 const gathered = 8_192;
@@ -92,6 +97,12 @@ export const createRegistry = (thread: string): Registry => {
   registry.setDefaultLabels({ thread });
   // Includes nodejs_eventloop_lag_*: leases and heartbeats must not share a thread with work over 50 ms.
   collectDefaultMetrics({ register: registry, eventLoopMonitoringPrecision: 200 });
+  new Gauge({
+    name: 'postline_build_info',
+    help: 'Always 1; version and commit of the build that runs',
+    labelNames: ['version', 'commit'],
+    registers: [registry],
+  }).set(build, 1);
   return registry;
 };
 
@@ -163,7 +174,7 @@ export const opsAnswer = async (path: string, report: SelfReport): Promise<OpsAn
   if (path === '/readyz') {
     const checks = await report.checks();
     const answer = readyAnswer(checks);
-    const body = JSON.stringify({ ...answer, checks });
+    const body = JSON.stringify({ ...answer, version: build.version, checks });
     return { status: answer.status === 'ready' ? 200 : 503, contentType: 'application/json', body };
   }
   if (path !== '/metrics') return null;

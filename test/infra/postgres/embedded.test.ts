@@ -6,10 +6,9 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, sta
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import pg from 'pg';
-import { livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
+import { isStalled, livePostmaster, startEmbedded } from '#infra/postgres/embedded.ts';
 import { formerClusters } from '#infra/postgres/former-clusters.ts';
 import { childrenOf } from '#infra/postgres/process-facts.ts';
-import { isStalled } from '#infra/postgres/stalled.ts';
 import { serverFolder } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { CallQueue } from '#services/api/call/call-queue.ts';
 import { Lists, openReadPool } from '#services/api/call/lists.ts';
 import { toProblem } from '#services/api/call/problems.ts';
-import { Turns } from '#services/api/call/turns.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { proxiedDatabase } from '#test/support/silent-postgres.ts';
@@ -12,9 +12,9 @@ import { afterBytes, atRequest, theNext } from '#test/support/tcp-proxy.ts';
 suite('turns of lists', (t) => {
   const line = { noun: 'lists', waiting: 20 };
   /** Work that ends when it is told to. */
-  const open = (turns: Turns, workspace: string, begun: string[]) => {
+  const open = (queue: CallQueue, workspace: string, begun: string[]) => {
     let end = () => {};
-    const asked = turns.run(workspace, () => {
+    const asked = queue.run(workspace, () => {
       begun.push(workspace);
       return new Promise<void>((resolve) => {
         end = resolve;
@@ -27,9 +27,9 @@ suite('turns of lists', (t) => {
   t(
     'two lists of a workspace run at once; the third begins when one ends, and other workspaces do not wait for it',
     async () => {
-      const turns = new Turns({ ...line, each: 2, total: 10, waitMs: 10_000 });
+      const queue = new CallQueue({ ...line, each: 2, total: 10, waitMs: 10_000 });
       const begun: string[] = [];
-      const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(turns, workspace, begun));
+      const [first] = ['a', 'a', 'a', 'b'].map((workspace) => open(queue, workspace, begun));
       assert.deepEqual(begun, ['a', 'a', 'b']);
       first?.end();
       await first?.asked;
@@ -39,9 +39,9 @@ suite('turns of lists', (t) => {
   );
 
   t('when all slots are taken the workspaces take turns, however many lists one requests', async () => {
-    const turns = new Turns({ ...line, each: 2, total: 2, waitMs: 10_000 });
+    const queue = new CallQueue({ ...line, each: 2, total: 2, waitMs: 10_000 });
     const begun: string[] = [];
-    const works = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map((workspace) => open(turns, workspace, begun));
+    const works = ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b'].map((workspace) => open(queue, workspace, begun));
     for (const at of [0, 1]) works[at]?.end();
     await Promise.all([works[0]?.asked, works[1]?.asked]);
     await turn();
@@ -53,10 +53,10 @@ suite('turns of lists', (t) => {
   });
 
   t('a caller that waits too long, or in too long a queue, is refused and takes no slot', async () => {
-    const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 20 });
+    const queue = new CallQueue({ ...line, each: 1, total: 1, waitMs: 20 });
     const begun: string[] = [];
-    const first = open(turns, 'a', begun);
-    const waiting = Array.from({ length: 21 }, () => open(turns, 'a', begun));
+    const first = open(queue, 'a', begun);
+    const waiting = Array.from({ length: 21 }, () => open(queue, 'a', begun));
     const answers = await Promise.allSettled(waiting.map(({ asked }) => asked));
     for (const answer of answers) {
       assert.ok(answer.status === 'rejected');
@@ -71,19 +71,19 @@ suite('turns of lists', (t) => {
     await first.asked;
     await turn();
     assert.deepEqual(begun, ['a']);
-    const next = open(turns, 'a', begun);
+    const next = open(queue, 'a', begun);
     assert.deepEqual(begun, ['a', 'a']);
     next.end();
     await next.asked;
   });
 
   t('work that fails releases its slot', async () => {
-    const turns = new Turns({ ...line, each: 1, total: 1, waitMs: 10_000 });
+    const queue = new CallQueue({ ...line, each: 1, total: 1, waitMs: 10_000 });
     await assert.rejects(
-      turns.run('a', () => Promise.reject(new Error('no'))),
+      queue.run('a', () => Promise.reject(new Error('no'))),
       /no/,
     );
-    assert.equal(await turns.run('b', async () => 1), 1);
+    assert.equal(await queue.run('b', async () => 1), 1);
   });
 });
 

@@ -14,6 +14,7 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { openDoor, startServer } from '#services/api/server.ts';
 import { startApi } from '#services/api/start.ts';
+import { pagesParts } from '#services/pages/part.ts';
 import { composer, refused } from '#test/support/composing.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
@@ -162,7 +163,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
       },
     });
     const deps = { ...world.deps, store: new DomainStore(store, world.codec, defaultPartitions), patience, ...more };
-    const server = await startServer(deps, { host: '127.0.0.1', port: 0 });
+    const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, pagesParts);
     const origin = `http://127.0.0.1:${server.port}`;
     const owner = callerOf(() => `${origin}/v1`, world.liveKey.secret);
     return { origin, owner, stop: () => server.stop(0) };

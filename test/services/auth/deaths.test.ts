@@ -11,7 +11,6 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
-import { expirePeopleRows } from '#services/auth/people/expiry.ts';
 import { findPersonLink, mintPersonLink } from '#services/auth/people/person-links.ts';
 import {
   confirmSecondFactor,
@@ -22,6 +21,7 @@ import {
 import { listSessions, startSession } from '#services/auth/people/sessions.ts';
 import { signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAs, joinAsNew } from '#services/auth/people/team-invites.ts';
+import { expirePeopleRows } from '#services/auth/upkeep.ts';
 import { built } from '#test/support/bundles.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { startWorld, type World } from '#test/support/http.ts';

@@ -9,7 +9,6 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { beginAttempt, ofAccount, TooManyAttempts } from '#services/auth/people/attempts.ts';
 import { People } from '#services/auth/people/credentials.ts';
 import { emailMac } from '#services/auth/people/emails.ts';
-import { expirePeopleRows } from '#services/auth/people/expiry.ts';
 import { type HashFor, isPassword } from '#services/auth/people/passwords.ts';
 import { findPersonLink, mintAskedLink, mintPersonLink } from '#services/auth/people/person-links.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
@@ -24,6 +23,7 @@ import {
 import { endSessions, findSession, listSessions, startSession } from '#services/auth/people/sessions.ts';
 import { deviceToken, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';
 import { findTeamInvite, joinAs, joinAsNew } from '#services/auth/people/team-invites.ts';
+import { expirePeopleRows } from '#services/auth/upkeep.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { startWorld } from '#test/support/http.ts';
 import { goodPassword, inviteToTeam, peopleDepsOf, personOf } from '#test/support/people.ts';

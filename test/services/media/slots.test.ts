@@ -13,7 +13,8 @@ import { openTranscoder } from '#infra/ffmpeg/index.ts';
 import { DownloadError } from '#runtime/egress/download.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Readiness } from '#runtime/process/telemetry.ts';
-import { Slots } from '#runtime/work/slots.ts';
+import { pickFairly } from '#runtime/work/fair-pick.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import type { FetchFile } from '#services/media/deps.ts';
 import { clearImports } from '#services/media/offers.ts';
 import { NoRoom, videoSlotOf, videoSlots } from '#services/media/videos.ts';
@@ -56,24 +57,27 @@ const described = { name: 'file', clientId: null, folder: null, altText: null };
 const nothing = Buffer.from('nothing that a network takes');
 
 suite('slots of files', (t) => {
+  const of = (customer: string) => ({ workspaceId: customer });
   const wanted = (...customers: readonly string[]) => customers.map((customer, n) => ({ customer, n }));
   const chosen = (slots: Slots, ...customers: readonly string[]) =>
-    slots.fairly(wanted(...customers)).map(({ customer, n }) => `${customer}${n}`);
+    pickFairly(wanted(...customers), { slots, takerOf: ({ customer }) => of(customer) }).map(
+      ({ customer, n }) => `${customer}${n}`,
+    );
 
   t('go to the workspaces with the fewest, at most a share to each', () => {
-    const slots = new Slots(5, 3);
+    const slots = new Slots(5, atMost(3));
     assert.deepEqual(chosen(slots, 'a', 'a', 'a', 'a', 'b', 'c'), ['a0', 'b4', 'c5', 'a1', 'a2']);
-    slots.take('a');
-    slots.take('a');
+    slots.take(of('a'));
+    slots.take(of('a'));
     assert.deepEqual(chosen(slots, 'a', 'a', 'b'), ['b2', 'a0']);
-    slots.take('a');
-    assert.deepEqual([slots.hasRoom('a'), slots.hasRoom('b'), slots.free], [false, true, 2]);
+    slots.take(of('a'));
+    assert.deepEqual([slots.admits(of('a'), true), slots.admits(of('b'), true), slots.free], [false, true, 2]);
     assert.deepEqual(chosen(slots, 'a', 'b', 'b', 'b'), ['b1', 'b2']);
-    slots.leave('a');
-    slots.take('b');
-    slots.take('b');
-    slots.take('b');
-    assert.deepEqual([slots.hasRoom('a'), slots.running], [false, 5]);
+    slots.give(of('a'));
+    slots.take(of('b'));
+    slots.take(of('b'));
+    slots.take(of('b'));
+    assert.deepEqual([slots.admits(of('a'), true), slots.taken], [false, 5]);
     assert.deepEqual(chosen(slots, 'a'), []);
   });
 

@@ -10,8 +10,9 @@ import type {
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
+import { FairQueue } from '#runtime/work/fair-queue.ts';
+import { atMost, Slots } from '#runtime/work/slots.ts';
 import { Deadline } from '#services/publisher/deps.ts';
-import { FairQueue } from '#services/publisher/fair-queue.ts';
 import type { LeasedTarget } from '#services/publisher/leased-target.ts';
 import { nextQuestionMs } from '#services/publisher/reconcile-schedule.ts';
 import { Steps } from '#services/publisher/steps.ts';
@@ -497,11 +498,11 @@ suite('publisher parts', (t) => {
   });
 
   t('the queue takes keys in turn and never more than its width', async () => {
-    const queue = new FairQueue(2);
+    const queue = new FairQueue({ slots: new Slots(2, atMost(2)) });
     const order: string[] = [];
     let running = 0;
     const work = (key: string) =>
-      queue.run(key, async () => {
+      queue.run({ workspaceId: key }, async () => {
         running += 1;
         assert.ok(running <= 2);
         order.push(key);
@@ -513,7 +514,7 @@ suite('publisher parts', (t) => {
     await Promise.allSettled([...many, work('small'), work('broken'), work('small')]);
     assert.ok(order.indexOf('small') < 6, order.join(' '));
     assert.equal(order.length, 23);
-    await queue.run('after', async () => undefined);
+    await queue.run({ workspaceId: 'after' }, async () => undefined);
   });
 
   t('the publisher asks about an unknown outcome by its delays, then hourly, and gives up after 72 hours', () => {

@@ -3,11 +3,12 @@ import { randomUUID } from 'node:crypto';
 import { Pool, type PoolClient } from 'pg';
 import { migrate } from '#projections/engine/tables.ts';
 import { spareRows } from '#projections/queries/due-targets.ts';
+import { takeFairly } from '#runtime/work/fair-pick.ts';
 import { Leases, migrateLeases } from '#runtime/work/leases.ts';
 import { migrateHolds } from '#runtime/work/publishing-hold.ts';
 import { DueSearch } from '#services/publisher/due-search.ts';
 import type { SearchScope } from '#services/publisher/search.ts';
-import { Shares, takeFairly } from '#services/publisher/shares.ts';
+import { publisherSlots } from '#services/publisher/shares.ts';
 import { StaleRows } from '#services/publisher/stale-rows.ts';
 import { UnknownSearch } from '#services/publisher/unknown-search.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -63,7 +64,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
   const scope = (slots = 4_096, underWay: readonly string[] = []): SearchScope => ({
     underWay,
-    shares: new Shares(slots),
+    slots: publisherSlots(slots),
     staleRows: new StaleRows(),
   });
   const soon = () => new Date(Date.now() + 3_000);
@@ -243,7 +244,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease(small.slice(1), 'now()', `now() - interval '1 ms'`);
     const search = new UnknownSearch(pool, kind);
     const questions = scope(256);
-    const taken = takeFairly(questions.shares, await search.find(questions));
+    const taken = takeFairly(await search.find(questions), { slots: questions.slots, takerOf: (row) => row });
     assert.ok(
       taken.some(({ id }) => id === small[1]),
       'the outcome that has just become due',
@@ -270,7 +271,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const supply = scope();
     const answered = await search.find(soon(), supply);
     assert.ok(answered.length <= 2 * (1_024 + spareRows) + 3, `${answered.length} rows, and 1,024 may be taken`);
-    const first = takeFairly(supply.shares, answered);
+    const first = takeFairly(answered, { slots: supply.slots, takerOf: (row) => row });
     const ofBig = first.filter(({ workspaceId }) => workspaceId === big).length;
     assert.ok(ofBig >= 1_000 && ofBig <= 1_024, `${ofBig} of 4,096`);
     for (const id of [oldest, newest]) assert.ok(first.some((row) => row.id === id));
@@ -296,7 +297,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const search = new DueSearch(pool, kind, { front: 100, behind: 100 });
     const supply = scope(8);
     const ofBig = { workspaceId: big, network: 'live/x' };
-    while (supply.shares.admits(ofBig, false)) supply.shares.take(ofBig);
+    while (supply.slots.admits(ofBig, false)) supply.slots.take(ofBig);
     for (let step = 0; wanted.size > 0; step += 1) {
       assert.ok(step < 2 * 16, `${wanted.size} were not found in ${step} searches`);
       const [fresh = ''] = await add({ at: `now() + ${step} * interval '1 ms'` });
@@ -311,8 +312,8 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const healthy = await add({ platform: 'linkedin' });
     const supply = scope(8);
     for (const mode of ['live', 'sandbox']) {
-      for (let at = 0; supply.shares.admits({ workspaceId: `w${at}`, network: `${mode}/x` }, true); at += 1) {
-        supply.shares.take({ workspaceId: `w${at}`, network: `${mode}/x` });
+      for (let at = 0; supply.slots.admits({ workspaceId: `w${at}`, network: `${mode}/x` }, true); at += 1) {
+        supply.slots.take({ workspaceId: `w${at}`, network: `${mode}/x` });
       }
     }
     const { blocks } = await cost(async (db) => {

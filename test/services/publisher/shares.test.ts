@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
-import { Shares, type Taker, takeFairly } from '#services/publisher/shares.ts';
-import { SlotQueue } from '#services/publisher/slot-queue.ts';
+import { takeFairly as take } from '#runtime/work/fair-pick.ts';
+import type { FairQueue } from '#runtime/work/fair-queue.ts';
+import type { Slots, Taker } from '#runtime/work/slots.ts';
+import { publisherQueue, publisherSlots, roomOf } from '#services/publisher/shares.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-const on = (workspaceId: string, network = 'live/x'): Taker => ({ workspaceId, network });
+const on = (workspaceId: string, network = 'live/x'): Required<Taker> => ({ workspaceId, network });
+const takeFairly = (slots: Slots, found: readonly Taker[]) => take(found, { slots, takerOf: (one) => one });
 
 /** Takes as many slots as possible and gives none back. */
-const fill = (shares: Shares, taker: Taker, othersWait = false): number => {
+const fill = (shares: Slots, taker: Taker, othersWait = false): number => {
   let taken = 0;
   for (; shares.admits(taker, othersWait); taken += 1) shares.take(taker);
   return taken;
@@ -18,17 +21,17 @@ const settled = () => new Promise((resolve) => setImmediate(resolve));
 
 /** Work that hangs until the test releases it. */
 class Crowd {
-  readonly queue: SlotQueue;
-  readonly running: { readonly taker: Taker; end(): void }[] = [];
+  readonly queue: FairQueue;
+  readonly running: { readonly taker: Required<Taker>; end(): void }[] = [];
   waiting = 0;
-  readonly #onStart: (taker: Taker) => void;
+  readonly #onStart: (taker: Required<Taker>) => void;
 
-  constructor(slots: number, onStart: (taker: Taker) => void = () => undefined) {
-    this.queue = new SlotQueue(slots);
+  constructor(slots: number, onStart: (taker: Required<Taker>) => void = () => undefined) {
+    this.queue = publisherQueue(slots);
     this.#onStart = onStart;
   }
 
-  add(taker: Taker): void {
+  add(taker: Required<Taker>): void {
     this.waiting += 1;
     void this.queue.run(taker, () => {
       this.waiting -= 1;
@@ -43,7 +46,7 @@ class Crowd {
     await settled();
   }
 
-  count(of: (taker: Taker) => boolean): number {
+  count(of: (taker: Required<Taker>) => boolean): number {
     return this.running.filter(({ taker }) => of(taker)).length;
   }
 }
@@ -55,19 +58,19 @@ suite('shares', (t) => {
       [64, 16, 32],
       [4_096, 1_024, 2_048],
     ] as const) {
-      assert.equal(fill(new Shares(slots), on('one')), quarter);
-      const crowded = new Shares(slots);
+      assert.equal(fill(publisherSlots(slots), on('one')), quarter);
+      const crowded = publisherSlots(slots);
       let held = 0;
       for (let at = 0; at < 4 * slots; at += 1) held += fill(crowded, on(`w${at}`));
       assert.equal(held, half);
       // Networks that hang, with as many workspaces as one likes: side by side, and at the worst one after the other.
-      const hanging = new Shares(slots);
+      const hanging = publisherSlots(slots);
       for (let at = 0; at < 40 * slots; at += 1) {
         const taker = on(`w${at}`, `live/${at % 10}`);
         if (hanging.admits(taker, true)) hanging.take(taker);
       }
       assert.ok(hanging.free >= Math.floor(slots / 11), `${hanging.free} of ${slots}`);
-      const inARow = new Shares(slots);
+      const inARow = publisherSlots(slots);
       for (let at = 0; at < 3 * 4 * slots; at += 1) fill(inARow, on(`w${at}`, `live/${Math.floor(at / (4 * slots))}`));
       assert.equal(inARow.free, slots / 8);
     }
@@ -75,7 +78,7 @@ suite('shares', (t) => {
 
   t('any workspace gets a single slot, and the first of any number', () => {
     for (const slots of [1, 2, 3]) {
-      const shares = new Shares(slots);
+      const shares = publisherSlots(slots);
       assert.ok(fill(shares, on('one'), true) >= 1, `${slots}`);
       assert.ok(shares.free >= 0);
     }
@@ -83,7 +86,7 @@ suite('shares', (t) => {
 
   t('over several networks a workspace may exceed a quarter, but not while another workspace waits', () => {
     const spread = (othersWait: boolean) => {
-      const shares = new Shares(64);
+      const shares = publisherSlots(64);
       return [0, 1, 2, 3, 4, 5].reduce((sum, at) => sum + fill(shares, on('one', `live/${at}`), othersWait), 0);
     };
     assert.ok(spread(false) > 24, `${spread(false)}`);
@@ -93,30 +96,30 @@ suite('shares', (t) => {
   t('room is the number of slots that can be taken one after the other', () => {
     const random = seeded('room');
     for (let round = 0; round < 200; round += 1) {
-      const shares = new Shares(random.int(1, 100));
+      const shares = publisherSlots(random.int(1, 100));
       for (let at = 0; at < random.int(0, 60); at += 1) {
         const taker = on(`w${random.int(0, 5)}`, `live/${random.int(0, 3)}`);
         if (shares.admits(taker, false)) shares.take(taker);
       }
       const taker = on(`w${random.int(0, 6)}`, `live/${random.int(0, 4)}`);
-      const room = shares.roomOf(taker);
+      const room = roomOf(shares, taker);
       assert.equal(fill(shares, taker), room);
     }
   });
 
   t('workspaces with the fewest slots go first, and one alone may have the rest', () => {
-    const shares = new Shares(64);
+    const shares = publisherSlots(64);
     for (let at = 0; at < 10; at += 1) shares.take(on('big'));
     const found = [...Array.from({ length: 100 }, () => on('big')), on('small', 'live/y'), on('new', 'live/y')];
     const taken = takeFairly(shares, found).map(({ workspaceId }) => workspaceId);
     assert.deepEqual(taken.slice(0, 2), ['small', 'new']);
     assert.equal(taken.length, 2 + 6, 'up to its quarter');
     const networks = Array.from({ length: 100 }, (_, at) => on('alone', `live/${at % 6}`));
-    assert.ok(takeFairly(new Shares(64), networks).length > 24);
-    const beside = takeFairly(new Shares(64), [...networks, ...Array.from({ length: 60 }, () => on('other'))]);
+    assert.ok(takeFairly(publisherSlots(64), networks).length > 24);
+    const beside = takeFairly(publisherSlots(64), [...networks, ...Array.from({ length: 60 }, () => on('other'))]);
     assert.equal(beside.filter(({ workspaceId }) => workspaceId === 'alone').length, 16);
     // The others have all that they want: what is left is for the one that wants more.
-    const served = takeFairly(new Shares(64), [...networks, on('other', 'live/z')]);
+    const served = takeFairly(publisherSlots(64), [...networks, on('other', 'live/z')]);
     assert.ok(served.some(({ workspaceId }) => workspaceId === 'other'));
     assert.ok(served.length > 24, `${served.length}`);
   });
@@ -141,7 +144,7 @@ suite('shares', (t) => {
         assert.ok(1 + crowd.count(({ network }) => network === taker.network) <= half);
         assert.ok(1 + crowd.running.length <= slots);
       });
-      const add = (taker: Taker) => {
+      const add = (taker: Required<Taker>) => {
         asked += 1;
         waits.set(taker.workspaceId, (waits.get(taker.workspaceId) ?? 0) + 1);
         crowd.add(taker);
@@ -226,7 +229,7 @@ suite('shares', (t) => {
   });
 
   t('work that fails gives its slot back', async () => {
-    const queue = new SlotQueue(1);
+    const queue = publisherQueue(1);
     const failing = queue.run(on('a'), async () => {
       throw new Error('broken');
     });

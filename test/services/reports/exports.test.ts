@@ -11,7 +11,7 @@ import { jsonOf, ReportJson } from '#services/reports/exports/json.ts';
 import { ticksOf } from '#services/reports/exports/pdf/chart.ts';
 import { loadFonts } from '#services/reports/exports/pdf/fonts.ts';
 import { pdfOf } from '#services/reports/exports/pdf/index.ts';
-import { missing, printable } from '#services/reports/exports/pdf/text.ts';
+import { missing, printable } from '#services/reports/exports/pdf/page.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { readPdf } from './pdf-reader.ts';

@@ -199,7 +199,10 @@ suite('lifecycle', (t) => {
     const { opsPort } = await said('serving /livez, /readyz and /metrics');
     await said('ready');
     const ready = await fetch(`http://127.0.0.1:${opsPort}/readyz`);
-    deepEqual(await ready.json(), { status: 'ready', checks: [{ name: 'work', ok: true, detail: 'wait' }] });
+    const checks = [{ name: 'work', ok: true, detail: 'wait' }];
+    deepEqual(await ready.json(), { status: 'ready', version: '1.0.0', checks });
+    const metrics = await (await fetch(`http://127.0.0.1:${opsPort}/metrics`)).text();
+    match(metrics, /^postline_build_info\{version="1\.0\.0",commit="unknown",thread="fixture"\} 1$/m);
     // A connection kept alive does not keep the process alive.
     child.kill('SIGTERM');
     equal((await ended).code, 0);

@@ -205,12 +205,15 @@ suite('ops server', (t) => {
       equal((await get('/livez')).status, 200);
       const ready = await get('/readyz?verbose');
       equal(ready.status, 200);
-      deepEqual(JSON.parse(ready.body), { status: 'ready', checks: [{ name: 'store', ok: true }] });
+      deepEqual(JSON.parse(ready.body), {
+        ...{ status: 'ready', version: '1.0.0' },
+        checks: [{ name: 'store', ok: true }],
+      });
       well = false;
       const not = await get('/readyz');
       equal(not.status, 503);
       deepEqual(JSON.parse(not.body), {
-        status: 'not_ready',
+        ...{ status: 'not_ready', version: '1.0.0' },
         checks: [{ name: 'store', ok: false, detail: 'away' }],
       });
       equal((await get('/livez')).status, 200);
