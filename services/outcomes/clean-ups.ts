@@ -110,7 +110,7 @@ export const runCleanUps = (deps: CleanUpDeps, wakeSignal: WakeSignal, signal: A
     work: async (job, lease) => {
       slots.take(job);
       try {
-        return await turn(deps, job, lease);
+        return await walkPage(deps, job, lease);
       } finally {
         slots.give(job);
       }
@@ -130,7 +130,7 @@ export const runCleanUps = (deps: CleanUpDeps, wakeSignal: WakeSignal, signal: A
  * A worker that lost its lease moves the row at most back.
  * @returns milliseconds for which the lease rests, where the row could not be written; null: it does not
  */
-const turn = async (deps: CleanUpDeps, job: CleanUp, lease: Lease): Promise<number | null> => {
+const walkPage = async (deps: CleanUpDeps, job: CleanUp, lease: Lease): Promise<number | null> => {
   const { pool, logger, onFailure } = deps;
   const { stream, version, failures, progress } = job;
   const kind = kindOf(stream) === 'client' ? 'client' : 'account';

@@ -66,7 +66,7 @@ export class TargetWorker {
     // other targets.
     try {
       let rest = await this.#acting.run(taker, () => work.run());
-      while (rest === 'next turn') rest = await this.#acting.run(taker, () => work.run());
+      while (rest === 'next slot') rest = await this.#acting.run(taker, () => work.run());
       this.#noteStaleRow(leased, row);
       return rest;
     } finally {
@@ -86,7 +86,7 @@ export class TargetWorker {
       );
       const unwatch = this.#watch(row, leased, conditions);
       const result = await this.#workOn(leased, conditions).run().finally(unwatch);
-      rest = result === 'next turn' ? null : result;
+      rest = result === 'next slot' ? null : result;
     }
     this.#noteStaleRow(leased, row);
     return rest;

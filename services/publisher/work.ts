@@ -44,8 +44,8 @@ const heldRestMs = 1_000;
 
 /** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
-/** `next turn`: more remains to publish, or a comment to make, when the workspace gets its next slot. */
-type RunResult = RestMs | 'next turn';
+/** `next slot`: more remains to publish, or a comment to make, when the workspace gets its next slot. */
+type RunResult = RestMs | 'next slot';
 
 /**
  * Brings one leased target as far as it can go now. Each turn of the loop is one durable step, and the stream alone
@@ -60,7 +60,7 @@ export class Work {
     this.#context = context;
   }
 
-  /** After `next turn` the same worker runs it again. */
+  /** After `next slot` the same worker runs it again. */
   async run(): Promise<RunResult> {
     const { leased, draining } = this.#context;
     while (!draining.aborted && leased.lease.isHeld()) {
@@ -113,12 +113,12 @@ export class Work {
         // A drain interrupted this worker's own attempt after its boundary: the next worker takes it over.
         if (state.boundary !== null) return null;
         this.#keep(await publish(this.#context, state, this.#attempt));
-        return leased.state.status === 'publishing' || this.#hasComment() ? 'next turn' : 'go on';
+        return leased.state.status === 'publishing' || this.#hasComment() ? 'next slot' : 'go on';
       }
       case 'outcome_unknown': {
         const rest = await settleUnknown(this.#context, state);
         if (rest !== 'settled') return rest;
-        return leased.state.status === 'pending' || this.#hasComment() ? 'next turn' : 'go on';
+        return leased.state.status === 'pending' || this.#hasComment() ? 'next slot' : 'go on';
       }
       case 'published': {
         const { firstComment } = state;
@@ -132,7 +132,7 @@ export class Work {
       case 'handed_to_platform': {
         const rest = await followHandedOver(this.#context, state);
         if (rest !== 'settled') return rest;
-        return leased.state.status === 'pending' ? 'next turn' : 'go on';
+        return leased.state.status === 'pending' ? 'next slot' : 'go on';
       }
       default:
         return null;

@@ -1,4 +1,4 @@
-import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { setTimeout as delay, setImmediate as nextLoop } from 'node:timers/promises';
 import { busy, CallQueue } from './call-queue.ts';
 
 /**
@@ -43,7 +43,7 @@ const rested: Piece = async (work) => {
   } finally {
     await delay(performance.now() - begun);
     // A short timer may end in the turn it began in.
-    await turn();
+    await nextLoop();
   }
 };
 

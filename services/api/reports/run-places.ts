@@ -34,7 +34,7 @@ export const migrateRunPlaces = (pool: Pool): Promise<void> =>
       create index if not exists report_run_places_workspace on ops.report_run_places (workspace_id)`);
   });
 
-const inTurn = countingQueue('requests of report runs');
+const inLine = countingQueue('requests of report runs');
 
 /** False when there is no room. Taking the same place again succeeds. */
 const takePlace = (pool: Pool, workspaceId: string, reportId: string, runId: string): Promise<boolean> =>
@@ -87,7 +87,7 @@ export const requireRoomForRun = async (
   runId: string,
 ): Promise<void> => {
   const { pool } = call.deps;
-  const take = () => inTurn(pool, call.workspaceId, () => takePlace(pool, call.workspaceId, reportId, runId));
+  const take = () => inLine(pool, call.workspaceId, () => takePlace(pool, call.workspaceId, reportId, runId));
   if (!(await take())) {
     await call.behind(['reports']);
     await giveBack(call);

@@ -17,7 +17,7 @@ export const defaultPerWorkspace = 50;
 /** No call runs this long after it took its place, milliseconds: a stream that is still empty then stays empty. */
 const lapseMs = 60_000;
 
-const inTurn = countingQueue('registrations of webhook endpoints');
+const inLine = countingQueue('registrations of webhook endpoints');
 
 /** Frees the places of callers that died before their append. */
 const lapse = async (pool: Pool, store: DomainStore, workspaceId: string): Promise<void> => {
@@ -33,7 +33,7 @@ export const requireRoom = async (
   webhookId: string,
 ): Promise<void> => {
   const { pool, store, webhooksPerWorkspace: most = defaultPerWorkspace } = deps;
-  const take = () => inTurn(pool, workspaceId, () => takePlace(pool, workspaceId, webhookId, most));
+  const take = () => inLine(pool, workspaceId, () => takePlace(pool, workspaceId, webhookId, most));
   if (await take()) return;
   // An endpoint that the caller has just deleted leaves room, and so does one that was never created.
   await behind(['webhooks']);
