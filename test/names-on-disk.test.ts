@@ -96,7 +96,7 @@ suite('names on disk', (t) => {
     assert.deepEqual(
       made.filter((name) => stored.tables[name] === undefined),
       [],
-      'made by no migration of this test',
+      'made by no numbered file',
     );
   });
 
@@ -145,6 +145,7 @@ suite('names on disk', (t) => {
     const numbers = found(/\w*[lL]ock(?:Key|Class)?\b(?:: \w+)? = ([\d_]{5,});/g);
     const texts = found(
       /(?:withTableLock|runInOneProcess|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
+      /\block: ['`]([^'`]+)['`]/g,
       /pg_try_advisory_lock\(hashtextextended\(\$1, 0\)\) as ok', \[\s*`([^`]+)`/g,
       /\bwithRebuildLock\([\w.]+, '([^']+)'/g,
     );

@@ -8,28 +8,6 @@ import type { Pool } from 'pg';
  * A trigger keeps the rows, so that every writer of a job gives its workspace a turn. A turn is a lease with a
  * deadline and not a lock: the dispatcher, which writes jobs, would wait for the process that runs one.
  */
-export const turnsSql = `
-create table ops.webhook_turns (
-  workspace_id uuid primary key,
-  -- When its next step is due, or the end of the lease of its turn.
-  next_at timestamptz not null,
-  -- Counts the jobs that arrived, so that the process that ends a turn detects a job that arrived meanwhile.
-  version int8 not null default 0
-) with (fillfactor = 70);
-create index webhook_turns_next on ops.webhook_turns (next_at);
-create index webhook_jobs_turn on ops.webhook_jobs (workspace_id, not_before) where status = 'running';
-
-create function ops.webhook_turn() returns trigger language plpgsql as $$
-begin
-  insert into ops.webhook_turns (workspace_id, next_at) values (new.workspace_id, new.not_before)
-  on conflict (workspace_id) do update
-    set next_at = least(webhook_turns.next_at, excluded.next_at), version = webhook_turns.version + 1;
-  return null;
-end $$;
-create trigger webhook_job_made after insert on ops.webhook_jobs
-  for each row when (new.status = 'running') execute function ops.webhook_turn();
-create trigger webhook_job_earlier after update of not_before on ops.webhook_jobs
-  for each row when (new.status = 'running' and new.not_before < old.not_before) execute function ops.webhook_turn()`;
 
 export interface WorkspaceTurn {
   readonly workspaceId: string;

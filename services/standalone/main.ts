@@ -14,7 +14,7 @@ import { type Config, processEnv, settingKeys } from '#runtime/process/config.ts
 import { aborted, type ProcessContext, runProcess } from '#runtime/process/lifecycle.ts';
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
 import { openDoor } from '#services/api/server.ts';
-import { baseUrlOf, migrateApi, startApi } from '#services/api/start.ts';
+import { baseUrlOf, makeApiTables, startApi } from '#services/api/start.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { addressesOf, diskRoom } from './addresses.ts';
 import { firstStart } from './first-start.ts';
@@ -225,6 +225,7 @@ const openStores = async (parts: StoreParts) => {
     name: 'api',
     config: { ...config, databaseUrl, clickhouseUrl },
     secrets,
+    logger,
     baseUrl: () => baseUrl,
   });
   onClose(adapters.close);
@@ -233,7 +234,7 @@ const openStores = async (parts: StoreParts) => {
     logger.warn(line);
     screen.warning(line);
   }
-  await migrateApi(adapters.pool);
+  await makeApiTables(adapters.pool);
   // Not at every start: the check starts the engine.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
   return { adapters, silent, databaseUrl, clickhouseUrl, mayBeLost };

@@ -1,4 +1,4 @@
-/** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
+/** What the numbered files make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
 
 export const tables: Readonly<Record<string, string>> = {
   'auth.attempts': 'key failures last_at',
@@ -16,6 +16,7 @@ export const tables: Readonly<Record<string, string>> = {
   'auth.withdrawals': 'subject times noted_at',
   'es.event_rows':
     'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
+  'es.schema_versions': 'number name checksum applied_at',
   'es.layout': 'one partitions',
   'es.workspace_events': 'workspace position',
   'es.workspace_index': 'one position event_id',
@@ -70,6 +71,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.report_run_places': 'run_id report_id workspace_id taken_at',
   'ops.report_schedules': 'report_id workspace_id after due_at version look_at',
   'ops.report_subjects': 'client_id report_id workspace_id',
+  'ops.schema_versions': 'number name checksum applied_at',
   'ops.secret_keys': 'version check_value made_at',
   'ops.restore_words': 'account_id said_at said_by',
   'ops.restores': 'restored_at store_as_of declared_by completed_at',
