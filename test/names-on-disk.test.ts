@@ -20,8 +20,10 @@ import {
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
+import { eventSchema } from '#infra/postgres/event-store.ts';
 import { packingVersion } from '#infra/postgres/packing/form.ts';
 import { words } from '#infra/postgres/packing/words.ts';
+import { checksumOf, operationalSchema } from '#infra/postgres/schema.ts';
 import { tableNames } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -98,6 +100,14 @@ suite('names on disk', (t) => {
       [],
       'made by no numbered file',
     );
+  });
+
+  // A file that a release brought never changes: databases refuse another one.
+  t('numbered files of tables', () => {
+    const now = [operationalSchema(), eventSchema('es')].flatMap(({ schema, files }) =>
+      files.map((file) => `${schema} ${file.name} ${checksumOf(file).slice(0, 16)}`),
+    );
+    assert.deepEqual(now, stored.schemaFiles);
   });
 
   t('the words of packed events', () => {

@@ -147,3 +147,20 @@ export const clickhouseTables: readonly string[] = [
   'client_days',
   'workspace_days',
 ];
+
+/** Schema, file and the first 16 digits of its checksum. */
+export const schemaFiles: readonly string[] = [
+  'ops 001-consuming 61147891deedf9f3',
+  'ops 002-accounts 62b2fa40669b84fa',
+  'ops 003-work 8b7b2ad2100cc4db',
+  'ops 004-media 7909102fe68fd6e7',
+  'ops 005-insights ac5fb10c62d8a9cd',
+  'ops 006-analytics 5cad8cf8b6c6ec79',
+  'ops 007-reports bf08c238e483fdc2',
+  'ops 008-webhooks ac6d2e620a87b92a',
+  'ops 009-auth bb1e1b6005d89f79',
+  'ops 010-sandbox 8ad87a27f9047941',
+  'es 001-events 72f61deea8e072e7',
+  'es 002-append bd113e1c81a1fdfe',
+  'es 003-workspaces 258f7b23fdc07ea3',
+];
