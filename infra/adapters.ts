@@ -10,11 +10,11 @@ import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
 import type { KafkaOptions } from './kafka/client.ts';
 import { PostgresAppLimits } from './postgres/app-limits.ts';
-import { migrateConnectAttempts, PostgresConnectAttempts } from './postgres/connect-attempts.ts';
+import { PostgresConnectAttempts } from './postgres/connect-attempts.ts';
 import { type CodeGap, PostgresConnectCodes } from './postgres/connect-codes.ts';
 import { type CredentialGap, PostgresCredentials } from './postgres/credentials.ts';
 import { PostgresDataKeys } from './postgres/data-keys.ts';
-import { PostgresEventStore } from './postgres/event-store.ts';
+import { eventSchema, migrateEvents, PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
 import { requireNoFormerData } from './postgres/former-data.ts';
 import { checkKeys } from './postgres/key-checks.ts';
@@ -22,6 +22,7 @@ import { openPostgresLog } from './postgres/log.ts';
 import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
 import { openPool } from './postgres/pool.ts';
 import { PostgresPushedPosts, type PushedGap } from './postgres/pushed-posts.ts';
+import { migrateSchema, operationalSchema, pendingFiles, type SchemaGap } from './postgres/schema.ts';
 import { checkServer } from './postgres/server-check.ts';
 import { addressOf, type Dependency, messageFor, requireAnswer } from './setup-errors.ts';
 
@@ -61,7 +62,9 @@ export interface AdaptersOptions {
    */
   readonly baseUrl?: () => string;
   /** Where a test kills the process between two writes. */
-  readonly faultPoint?: (name: CredentialGap | CodeGap | PushedGap) => void;
+  readonly faultPoint?: (name: CredentialGap | CodeGap | PushedGap | SchemaGap) => void;
+  /** Gets a line where a newer build has changed the tables. */
+  readonly logger?: { warn(line: string): void };
 }
 
 export interface Adapters {
@@ -97,6 +100,8 @@ export interface Adapters {
   close(): Promise<void>;
 }
 
+const lacksUrl = 'DATABASE_URL is required: read models and operational tables live in Postgres';
+
 /** @throws when the configured adapters do not go together, or one refuses to start */
 export const openAdapters = async ({
   name,
@@ -105,9 +110,10 @@ export const openAdapters = async ({
   baseUrl,
   decidesKeys = true,
   faultPoint,
+  logger,
 }: AdaptersOptions): Promise<Adapters> => {
   const { databaseUrl: url, eventStoreUrl, kafkaBrokers, partitions } = config;
-  if (url === null) throw new Error('DATABASE_URL is required: read models and operational tables live in Postgres');
+  if (url === null) throw new Error(lacksUrl);
   const hasKafka = kafkaBrokers.length > 0;
   if (eventStoreUrl !== null && !hasKafka) {
     throw new Error('ESDB_URL needs KAFKA_BROKERS: without Kafka the log is the Postgres event table');
@@ -123,22 +129,19 @@ export const openAdapters = async ({
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
     await requireNoFormerData(pool);
+    // Threads of one process would repeat the line.
+    const warn = (line: string): void => (isMainThread ? logger?.warn(line) : undefined);
+    await migrateSchema(pool, { warn, ...(faultPoint && { faultPoint }) });
     const dataKeys = new PostgresDataKeys({ pool, secrets });
-    await dataKeys.migrate();
     const dying = faultPoint && { faultPoint };
     const credentials = new PostgresCredentials({ pool, keys: dataKeys, ...dying });
-    await credentials.migrate();
-    await migrateConnectAttempts(pool);
     const attempts = new PostgresConnectAttempts({ pool, keys: dataKeys });
     const connectCodes = new PostgresConnectCodes({ pool, ...dying });
-    await connectCodes.migrate();
     const pushedPosts = new PostgresPushedPosts({ pool, ...dying });
-    await pushedPosts.migrate();
     const appLimits = new PostgresAppLimits({ pool });
-    await appLimits.migrate();
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
-    const postgres = eventStoreUrl === null ? await shareStore(url, partitions) : null;
+    const postgres = eventStoreUrl === null ? await shareStore(url, partitions, warn) : null;
     const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
     closers.push(release);
     if (eventStoreUrl !== null) await askEventStoreDb(eventStoreUrl, store);
@@ -172,6 +175,44 @@ export const openAdapters = async ({
     await close();
     throw error;
   }
+};
+
+/** The numbered files of an installation's Postgres: for every process, and of the event store where Postgres is that. */
+export interface InstalledSchema {
+  readonly pool: pg.Pool;
+  /** Files that were not carried out yet, in their order. */
+  pending(): Promise<readonly { readonly schema: string; readonly file: string }[]>;
+  migrate(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Changes nothing by itself, unlike `openAdapters`. @throws when Postgres does not answer, or is too old */
+export const openSchema = async (
+  url: string | null,
+  { eventStoreUrl, partitions }: Pick<AdaptersOptions['config'], 'eventStoreUrl' | 'partitions'>,
+): Promise<InstalledSchema> => {
+  if (url === null) throw new Error(lacksUrl);
+  await requireAnswer({ dependency: 'Postgres', setting: 'DATABASE_URL', address: addressOf(url) }, () =>
+    checkServer(url),
+  );
+  const pool = openPool({ url, max: 2, name: 'schema' });
+  const schemas = [operationalSchema(), ...(eventStoreUrl === null ? [eventSchema('es')] : [])];
+  return {
+    pool,
+    pending: async () => {
+      const found = await Promise.all(
+        schemas.map(async (one) =>
+          (await pendingFiles(pool, one)).map(({ name }) => ({ schema: one.schema, file: name })),
+        ),
+      );
+      return found.flat();
+    },
+    migrate: async () => {
+      await migrateSchema(pool);
+      if (eventStoreUrl === null) await migrateEvents(pool, 'es', partitions);
+    },
+    close: () => pool.end(),
+  };
 };
 
 /** @throws SetupError; a log that exists and does not fit keeps its own message */
@@ -246,7 +287,6 @@ const openEventStoreDb = async (esdbUrl: string, url: string, pool: pg.Pool): Pr
     import('./postgres/workspace-positions.ts'),
   ]);
   const index = new WorkspacePositions(pool);
-  await index.prepare();
   const store = new EventStoreDbStore({ url: esdbUrl, index });
   return {
     store,
@@ -281,9 +321,9 @@ const sharedStores = new Map<string, SharedStore>();
  * The Postgres event store of this thread: processes that share one (standalone) read the table once for all of them.
  * The last release closes it.
  */
-const shareStore = async (url: string, partitions: number) => {
+const shareStore = async (url: string, partitions: number, warn: (line: string) => void) => {
   const name = `${partitions} ${url}`;
-  const shared = sharedStores.get(name) ?? { opening: PostgresEventStore.open({ url, partitions }), users: 0 };
+  const shared = sharedStores.get(name) ?? { opening: PostgresEventStore.open({ url, partitions, warn }), users: 0 };
   sharedStores.set(name, shared);
   shared.users += 1;
   const leave = (): boolean => {

@@ -1,11 +1,9 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { stores } from '#runtime/process/settings/reads.ts';
-import { migrateAnalytics } from './analytics/live.ts';
 import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './engine/run.ts';
@@ -23,13 +21,16 @@ await runProcess({
   summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
   reads: [...stores, 'projections', 'analyticsLost'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'projections', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({
+      name: 'projections',
+      config,
+      logger,
+      secrets: new Secrets(config.secretKey ?? ''),
+    });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     const { pool, log, store, analytics: client } = adapters;
-    await migratePositions(pool);
     await migrateReadModels(pool);
-    await migrateAnalytics(pool);
     const codec = new EventCodec(adapters.dataKeys);
     const deps = { log, store, pool, codec, signal, logger };
     const { models, counts } = chosen(config.projections);

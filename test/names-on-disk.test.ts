@@ -20,8 +20,10 @@ import {
   targetIdOf,
   testTwinIdOf,
 } from '#domain/ids.ts';
+import { eventSchema } from '#infra/postgres/event-store.ts';
 import { packingVersion } from '#infra/postgres/packing/form.ts';
 import { words } from '#infra/postgres/packing/words.ts';
+import { checksumOf, operationalSchema } from '#infra/postgres/schema.ts';
 import { tableNames } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -96,8 +98,16 @@ suite('names on disk', (t) => {
     assert.deepEqual(
       made.filter((name) => stored.tables[name] === undefined),
       [],
-      'made by no migration of this test',
+      'made by no numbered file',
     );
+  });
+
+  // A file that a release brought never changes: databases refuse another one.
+  t('numbered files of tables', () => {
+    const now = [operationalSchema(), eventSchema('es')].flatMap(({ schema, files }) =>
+      files.map((file) => `${schema} ${file.name} ${checksumOf(file).slice(0, 16)}`),
+    );
+    assert.deepEqual(now, stored.schemaFiles);
   });
 
   t('the words of packed events', () => {
@@ -145,6 +155,7 @@ suite('names on disk', (t) => {
     const numbers = found(/\w*[lL]ock(?:Key|Class)?\b(?:: \w+)? = ([\d_]{5,});/g);
     const texts = found(
       /(?:withTableLock|runInOneProcess|acquireLease)\((?:[^,;]+, |\{[^;]*?\bname: )['`]([^'`]+)['`]/g,
+      /\block: ['`]([^'`]+)['`]/g,
       /pg_try_advisory_lock\(hashtextextended\(\$1, 0\)\) as ok', \[\s*`([^`]+)`/g,
       /\bwithRebuildLock\([\w.]+, '([^']+)'/g,
     );

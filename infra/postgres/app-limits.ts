@@ -4,7 +4,6 @@
  * by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { within } from '#contracts/base/within.ts';
 import {
   type AppLimits,
@@ -41,62 +40,6 @@ export class PostgresAppLimits implements AppLimits {
 
   constructor({ pool }: { readonly pool: pg.Pool }) {
     this.#pool = pool;
-  }
-
-  migrate(): Promise<void> {
-    return withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`
-        create schema if not exists ops;
-        create table if not exists ops.app_rests (
-          app text not null,
-          -- all or reads
-          what text not null,
-          until timestamptz not null,
-          -- What the network said, as a failure of a target.
-          failure jsonb not null,
-          primary key (app, what)
-        );
-        create table if not exists ops.app_reads (
-          app text not null,
-          -- YYYY-MM in UTC
-          month text not null,
-          used bigint not null check (used >= 0),
-          primary key (app, month)
-        );
-        create table if not exists ops.app_read_shares (
-          app text not null,
-          month text not null,
-          workspace_id uuid not null,
-          used bigint not null check (used >= 0),
-          primary key (app, month, workspace_id)
-        );
-        create or replace function ops.take_app_reads(r_app text, r_month text, r_kept text, r_workspace uuid,
-          r_reads int8, r_monthly int8, r_open int8) returns text language plpgsql as $body$
-        declare
-          of_all int8;
-          own int8;
-        begin
-          -- Takes the lock of the month, so that the counts of two processes never overlap.
-          insert into ops.app_reads as month (app, month, used) values (r_app, r_month, 0)
-            on conflict (app, month) do update set used = month.used returning month.used into of_all;
-          if of_all + r_reads > r_monthly then
-            return 'month_spent';
-          end if;
-          select used into own from ops.app_read_shares
-            where app = r_app and month = r_month and workspace_id = r_workspace;
-          if coalesce(own, 0) + of_all + 2 * r_reads > r_open then
-            return 'share_spent';
-          end if;
-          insert into ops.app_read_shares as share (app, month, workspace_id, used)
-            values (r_app, r_month, r_workspace, r_reads)
-            on conflict (app, month, workspace_id) do update set used = share.used + excluded.used;
-          update ops.app_reads set used = used + r_reads where app = r_app and month = r_month;
-          -- Shares of months that are over have no use.
-          delete from ops.app_read_shares where app = r_app and month < r_kept;
-          return 'taken';
-        end
-        $body$`);
-    });
   }
 
   async restOf(app: string, isRead: boolean, now: number): Promise<AppRefusal | null> {

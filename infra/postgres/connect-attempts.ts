@@ -1,7 +1,6 @@
 /** Attempts to connect an account in Postgres: one row each, which is deleted when the guest has come back. */
 import { hash } from 'node:crypto';
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import {
   type AttemptBearer,
   type AttemptKind,
@@ -13,27 +12,6 @@ import {
 import type { Platform } from '#schemas/common.ts';
 import type { ClientKeys } from './credentials.ts';
 import { openJson, sealJson } from './sealed-json.ts';
-
-export const migrateConnectAttempts = (pool: pg.Pool): Promise<void> =>
-  withTableLock(pool, tablesLock, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.connect_attempts (
-        token_hash bytea primary key,
-        browser_hash bytea not null,
-        kind text not null,
-        invite_id uuid not null,
-        workspace_id uuid not null,
-        client_id uuid not null,
-        platform text not null,
-        -- AES-256-GCM under the client's data key.
-        sealed bytea not null,
-        expires_at timestamptz not null
-      );
-      create index if not exists connect_attempts_invites on ops.connect_attempts (invite_id, expires_at);
-      create index if not exists connect_attempts_clients on ops.connect_attempts (client_id);
-      create index if not exists connect_attempts_expiry on ops.connect_attempts (expires_at)`);
-  });
 
 /** The accounts of a login with their credentials, or a verifier. Bytes. */
 const maxKept = 512 * 1024;

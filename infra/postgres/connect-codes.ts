@@ -1,6 +1,5 @@
 /** One-time codes in Postgres, by the database's clock: one row each, which every statement changes by itself. */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { type ConnectCodes, codeLimits } from '#contracts/ports/connect-codes.ts';
 
 /** Gaps in which a test kills the process. */
@@ -13,25 +12,6 @@ export class PostgresConnectCodes implements ConnectCodes {
   constructor({ pool, faultPoint }: { readonly pool: pg.Pool; readonly faultPoint?: (name: CodeGap) => void }) {
     this.#pool = pool;
     this.#faultPoint = faultPoint;
-  }
-
-  /** Makes the table where it is missing. */
-  migrate(): Promise<void> {
-    return withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`
-        create schema if not exists ops;
-        create table if not exists ops.connect_codes (
-          code text primary key,
-          workspace_id uuid not null,
-          expires_at timestamptz not null,
-          -- How often the network was asked about who posted it.
-          tries integer not null default 0,
-          -- Where somebody who may speak for the place posted it.
-          places text[] not null default '{}'
-        );
-        create index if not exists connect_codes_workspaces on ops.connect_codes (workspace_id);
-        create index if not exists connect_codes_ending on ops.connect_codes (expires_at)`);
-    });
   }
 
   /** NOTE: codes that are minted at the same instant do not count each other. */

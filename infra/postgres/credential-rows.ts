@@ -1,6 +1,5 @@
 /** The table of network credentials, and the statements that change one row by compare-and-set. */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import type { EndingCredential } from '#contracts/ports/credentials.ts';
 import type { Platform } from '#schemas/common.ts';
 
@@ -20,40 +19,6 @@ export interface CredentialRow {
   readonly failures: number;
   readonly lapseReason: string | null;
 }
-
-export const migrateCredentials = (pool: pg.Pool): Promise<void> =>
-  withTableLock(pool, tablesLock, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.network_credentials (
-        account_id uuid primary key,
-        workspace_id uuid not null,
-        client_id uuid not null,
-        platform text not null,
-        version integer not null,
-        -- AES-256-GCM under the client's data key: 12 bytes of iv, 16 of tag, the secret.
-        sealed bytea not null,
-        -- When a consent gave it; a refresh leaves it.
-        kept_at timestamptz not null default now(),
-        -- Null: until somebody ends it.
-        expires_at timestamptz,
-        -- The lease of a refresh: whose, and until when it may store its answer.
-        refresher uuid,
-        refresh_until timestamptz,
-        -- Since when an answer may have been lost: a refresh ended without its result being stored.
-        lost_since timestamptz,
-        -- Refreshes in a row that were unavailable, and how long the watch leaves it alone.
-        failures integer not null default 0,
-        rests_until timestamptz,
-        -- The network refused this version for good.
-        lapse_reason text,
-        lapse_reported boolean not null default false,
-        check ((refresher is null) = (refresh_until is null))
-      );
-      create index if not exists network_credentials_ending
-        on ops.network_credentials (platform, expires_at) where not lapse_reported;
-      create index if not exists network_credentials_clients on ops.network_credentials (client_id)`);
-  });
 
 export const findSql = `
   select account_id::text as "accountId", client_id::text as "clientId", version, sealed,

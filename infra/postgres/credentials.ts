@@ -21,7 +21,7 @@ import {
   type SealedRow,
   usualLimits,
 } from './credential-refresh.ts';
-import { type CredentialRow, endingCredentials, findSql, keepSql, migrateCredentials } from './credential-rows.ts';
+import { type CredentialRow, endingCredentials, findSql, keepSql } from './credential-rows.ts';
 import { instantOf, open, seal } from './credential-seal.ts';
 import { answeredWithin } from './session.ts';
 
@@ -62,11 +62,6 @@ export class PostgresCredentials implements CredentialStore {
     this.#options = options;
     this.#pool = options.pool;
     this.#limits = { ...usualLimits, ...options.limits };
-  }
-
-  /** Makes the table where it is missing. */
-  migrate(): Promise<void> {
-    return migrateCredentials(this.#pool);
   }
 
   async keep(owner: CredentialOwner, { secret, expiresAt }: NewCredential): Promise<number | null> {

@@ -8,7 +8,6 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type pg from 'pg';
 import { Batches } from '#contracts/base/batches.ts';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 
 /** Source of the wrapping keys. `version` absent = the current one. @throws for a version that was removed */
@@ -58,22 +57,6 @@ export class PostgresDataKeys {
     this.#secrets = secrets;
     this.#kept = new BoundedMap(maxKeys);
     this.#freshMs = freshMs;
-  }
-
-  /** Makes the table where it is missing. */
-  async migrate(): Promise<void> {
-    await withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`
-        create schema if not exists ops;
-        create table if not exists ops.data_keys (
-          client_id uuid primary key,
-          key_version text,
-          wrapped bytea,
-          created_at timestamptz not null default now(),
-          destroyed_at timestamptz,
-          check ((destroyed_at is null) = (wrapped is not null and key_version is not null))
-        )`);
-    });
   }
 
   /** Created and committed before it is first returned. Null when the client's key was destroyed. */

@@ -11,7 +11,6 @@ export const channelOf = (s: string): string => `${s}_events`;
  * (a dump, a long query) every group leaves a dead version of that row, and appends slow down with it.
  */
 export const tables = (s: string): string => `
-  create schema if not exists ${s};
   create table ${s}.event_rows (
     position bigint primary key,
     stream text collate "C" not null,
@@ -54,10 +53,6 @@ const parameters = [
   ['metadata_lengths', 'int4[]'],
   ['bytes', 'bytea'],
 ] as const;
-
-/** Null where the schema lacks the function with these parameters: its tables are new, or another build made it. */
-export const findAppendGroup = (s: string): string =>
-  `to_regprocedure('${s}.append_group(${parameters.map(([, type]) => type).join(', ')})')`;
 
 /**
  * The group transaction in one call, so that the lock is never held while a client thinks or sleeps: the server has all

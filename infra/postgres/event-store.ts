@@ -1,7 +1,6 @@
 /** The event store in a Postgres schema, with the semantics of EventStoreDB. `event-writer.ts` writes it. */
 
 import type pg from 'pg';
-import { withTableLock } from '#contracts/base/migration.ts';
 import { pause } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
@@ -17,11 +16,12 @@ import {
 import { LogError } from '#contracts/ports/log.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { appendGroup, findAppendGroup, statements, tables } from './event-store.sql.ts';
+import { appendGroup, statements, tables } from './event-store.sql.ts';
 import { EventTail, readTail } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
 import { unpackedView } from './packing/packing.sql.ts';
 import { backoffMs, bigintTypes, checkSchemaName, isAccessDenied, openPool } from './pool.ts';
+import { migrateSchema, type NumberedSchema, type SchemaOptions } from './schema.ts';
 import { answeredWithin } from './session.ts';
 import { type EventRow, toEvent } from './stored-event.ts';
 import { StreamReader } from './stream-reader.ts';
@@ -43,6 +43,7 @@ export interface PostgresEventStoreOptions {
   readonly readers?: number;
   /** Milliseconds after which a tail polls where no notification came. Default 1,000. */
   readonly pollMs?: number;
+  readonly warn?: SchemaOptions['warn'];
 }
 
 const maxInt8 = 2n ** 63n - 1n;
@@ -51,30 +52,41 @@ const pageEvents = 500;
 const within = (position: bigint | undefined): bigint | undefined =>
   position === undefined || position > maxInt8 ? undefined : position;
 
+/** A changed `append_group`, table or view is a further file: processes of two releases call what is here side by side. */
+export const eventSchema = (schema: string): NumberedSchema => ({
+  schema,
+  lock: `event store tables ${schema}`,
+  files: [
+    { number: 1, name: '001-events', sql: `${tables(schema)}${unpackedView(schema)}` },
+    { number: 2, name: '002-append', sql: appendGroup(schema) },
+    { number: 3, name: '003-workspaces', sql: workspaceTables(schema) },
+  ],
+});
+
 /**
- * Creates the tables where they are missing. Safe to run in several processes at once.
- * @throws LogError `partition_mismatch` when the tables were made with another number of partitions
+ * Brings the tables to this build. Safe to run in several processes at once.
+ * @throws LogError `partition_mismatch` when the tables were made with another number of partitions; else as
+ * `migrateSchema`
  */
-export const migrateEvents = async (pool: pg.Pool, schema: string, partitions: number): Promise<void> => {
-  await withTableLock(pool, `event store tables ${schema}`, async (tx) => {
-    const { rows: found } = await tx.query('select to_regclass($1) as layout', [`${schema}.layout`]);
-    if (found[0]?.layout === null) {
-      await tx.query(`${tables(schema)} ${unpackedView(schema)}`);
-      await tx.query(`insert into ${schema}.layout (partitions) values ($1)`, [partitions]);
-    }
-    const { rows } = await tx.query(
-      `select partitions, ${findAppendGroup(schema)} as append, to_regclass('${schema}.workspace_index') as workspaces
-       from ${schema}.layout`,
-    );
-    if (rows[0]?.append === null) await tx.query(appendGroup(schema));
-    if (rows[0]?.workspaces === null) await tx.query(workspaceTables(schema));
-    const stored = rows[0]?.partitions;
-    if (stored === partitions) return;
-    throw new LogError(
-      'partition_mismatch',
-      `the event tables were made with ${stored} partitions a topic, the configuration says ${partitions}: keys would change their partition`,
-    );
-  });
+export const migrateEvents = async (
+  pool: pg.Pool,
+  schema: string,
+  partitions: number,
+  options: SchemaOptions = {},
+): Promise<void> => {
+  await migrateSchema(pool, options, eventSchema(schema));
+  const find = () => pool.query<{ partitions: number }>(`select partitions from ${schema}.layout`);
+  let { rows } = await find();
+  if (rows.length === 0) {
+    await pool.query(`insert into ${schema}.layout (partitions) values ($1) on conflict do nothing`, [partitions]);
+    ({ rows } = await find());
+  }
+  const stored = rows[0]?.partitions;
+  if (stored === partitions) return;
+  throw new LogError(
+    'partition_mismatch',
+    `the event tables were made with ${stored} partitions a topic, the configuration says ${partitions}: keys would change their partition`,
+  );
 };
 
 export class PostgresEventStore implements EventStore {
@@ -95,7 +107,8 @@ export class PostgresEventStore implements EventStore {
   static async open(options: PostgresEventStoreOptions): Promise<PostgresEventStore> {
     const store = new PostgresEventStore(options);
     try {
-      await migrateEvents(store.pool, store.#schema, options.partitions ?? defaultPartitions);
+      const { partitions = defaultPartitions, warn } = options;
+      await migrateEvents(store.pool, store.#schema, partitions, warn === undefined ? {} : { warn });
     } catch (error) {
       await store.close();
       throw error;

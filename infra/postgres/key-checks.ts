@@ -34,18 +34,31 @@ const lacking = (version: string, source: string, uses: number): SetupError =>
   );
 
 /** Check values by version. */
-const known = async (tx: pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> => {
-  await tx.query(`
-    create schema if not exists ops;
-    create table if not exists ops.secret_keys (
-      version text primary key,
-      check_value bytea not null,
-      made_at timestamptz not null default now()
-    )`);
-  const { rows } = await tx.query<{ version: string; check_value: Buffer }>(
+const known = async (db: pg.Pool | pg.ClientBase): Promise<ReadonlyMap<string, Buffer>> => {
+  const { rows } = await db.query<{ version: string; check_value: Buffer }>(
     'select version, check_value from ops.secret_keys',
   );
   return new Map(rows.map((row) => [row.version, row.check_value]));
+};
+
+/** @returns the versions that have no check value, with theirs. @throws SetupError as `checkKeys` */
+const unchecked = async (
+  db: pg.Pool | pg.ClientBase,
+  keys: CheckedKeys,
+  dataKeys: PostgresDataKeys,
+): Promise<ReadonlyMap<string, Buffer>> => {
+  const wrapped = await dataKeys.uses(db);
+  const checks = await known(db);
+  for (const [version, uses] of wrapped) if (!keys.has(version)) throw lacking(version, keys.source, uses);
+  const missing = new Map<string, Buffer>();
+  for (const version of keys.versions()) {
+    const own = checkValueOf(keys, version);
+    const check = checks.get(version);
+    const agrees = check === undefined ? await dataKeys.opens(version, db) : timingSafeEqual(check, own);
+    if (agrees === false) throw another(version, keys.source);
+    if (check === undefined) missing.set(version, own);
+  }
+  return missing;
 };
 
 /**
@@ -60,18 +73,10 @@ export const checkKeys = async (
   dataKeys: PostgresDataKeys,
   decides = true,
 ): Promise<void> => {
+  if ((await unchecked(pool, keys, dataKeys)).size === 0 || !decides) return;
   // Under the lock: of two first starts with different keys the second must be refused.
   await withTableLock(pool, tablesLock, async (tx) => {
-    const wrapped = await dataKeys.uses(tx);
-    const checks = await known(tx);
-    for (const [version, uses] of wrapped) if (!keys.has(version)) throw lacking(version, keys.source, uses);
-    for (const version of keys.versions()) {
-      const own = checkValueOf(keys, version);
-      const check = checks.get(version);
-      const agrees = check === undefined ? await dataKeys.opens(version, tx) : timingSafeEqual(check, own);
-      if (agrees === false) throw another(version, keys.source);
-      if (check === undefined && decides)
-        await tx.query('insert into ops.secret_keys (version, check_value) values ($1, $2)', [version, own]);
-    }
+    for (const [version, own] of await unchecked(tx, keys, dataKeys))
+      await tx.query('insert into ops.secret_keys (version, check_value) values ($1, $2)', [version, own]);
   });
 };

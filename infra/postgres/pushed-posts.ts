@@ -1,6 +1,5 @@
 /** What a network pushed of posts, in Postgres: one row a post. Every statement can be repeated. */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { type Pushed, type PushedFigures, type PushedPosts, pushedLimits } from '#contracts/ports/pushed-posts.ts';
 
@@ -56,31 +55,6 @@ export class PostgresPushedPosts implements PushedPosts {
   constructor({ pool, faultPoint }: { readonly pool: pg.Pool; readonly faultPoint?: (name: PushedGap) => void }) {
     this.#pool = pool;
     this.#faultPoint = faultPoint;
-  }
-
-  /** Makes the table where it is missing. */
-  migrate(): Promise<void> {
-    return withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`
-        create schema if not exists ops;
-        create table if not exists ops.pushed_posts (
-          place bigint not null,
-          post bigint not null,
-          pushed_at timestamptz not null default now(),
-          -- The newest that the network said, as JSON, and the second in which it said so.
-          reactions text,
-          reacted_at bigint,
-          discussion_group bigint,
-          discussion_root bigint,
-          comments integer not null default 0,
-          -- Number of the last message that was counted.
-          last_comment bigint,
-          primary key (place, post)
-        );
-        create index if not exists pushed_posts_discussions on ops.pushed_posts (discussion_group, discussion_root)
-          where discussion_group is not null;
-        create index if not exists pushed_posts_ending on ops.pushed_posts (pushed_at)`);
-    });
   }
 
   async keep({ reactions, discussions, comments }: Pushed): Promise<void> {

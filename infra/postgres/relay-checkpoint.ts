@@ -1,12 +1,8 @@
 /** The relay's checkpoint as one row, with its lease on the database's clock. An operational table: it is backed up. */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
-import { checkSchemaName } from './pool.ts';
 
 export interface RelayCheckpointOptions {
   readonly pool: pg.Pool;
-  /** Default `public`. */
-  readonly schema?: string;
   /** Name of the relay: one per store and log. Default `relay`. */
   readonly name?: string;
 }
@@ -18,38 +14,19 @@ interface Last {
 
 export class PostgresRelayCheckpoint {
   readonly #pool: pg.Pool;
-  readonly #table: string;
-  readonly #schema: string;
   readonly #name: string;
 
   constructor(options: RelayCheckpointOptions) {
     this.#pool = options.pool;
-    this.#schema = checkSchemaName(options.schema ?? 'public');
-    this.#table = `${this.#schema}.relay_checkpoints`;
     this.#name = options.name ?? 'relay';
-  }
-
-  /** Creates the table and the row; call it once, before the other methods. */
-  async prepare(): Promise<void> {
-    await withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`create schema if not exists ${this.#schema}`);
-      await tx.query(`create table if not exists ${this.#table} (
-        name text primary key,
-        position bigint,
-        epoch bigint not null default 0,
-        holder text,
-        until timestamptz not null default '-infinity',
-        saved_at timestamptz,
-        event_id uuid
-      )`);
-      await tx.query(`insert into ${this.#table} (name) values ($1) on conflict do nothing`, [this.#name]);
-    });
   }
 
   async acquire(holder: string, ttlMs: number): Promise<{ epoch: bigint; last: Last | null } | null> {
     const { rows } = await this.#pool.query<{ epoch: string; position: string | null; event_id: string }>(
-      `update ${this.#table} set epoch = epoch + 1, holder = $2, until = clock_timestamp() + $3 * interval '1 ms'
-       where name = $1 and until < clock_timestamp()
+      `insert into ops.relay_checkpoints as last (name, epoch, holder, until)
+       values ($1, 1, $2, clock_timestamp() + $3 * interval '1 ms')
+       on conflict (name) do update set epoch = last.epoch + 1, holder = excluded.holder, until = excluded.until
+       where last.until < clock_timestamp()
        returning epoch::text, position::text, event_id::text`,
       [this.#name, holder, ttlMs],
     );
@@ -71,13 +48,13 @@ export class PostgresRelayCheckpoint {
 
   async release(epoch: bigint): Promise<void> {
     await this.#pool.query(
-      `update ${this.#table} set until = '-infinity', holder = null where name = $1 and epoch = $2`,
+      `update ops.relay_checkpoints set until = '-infinity', holder = null where name = $1 and epoch = $2`,
       [this.#name, epoch.toString()],
     );
   }
 
   async #update(set: string, epoch: bigint, ...values: readonly (number | string | null)[]): Promise<boolean> {
-    const statement = `update ${this.#table} set ${set} where name = $1 and epoch = $2`;
+    const statement = `update ops.relay_checkpoints set ${set} where name = $1 and epoch = $2`;
     const { rowCount } = await this.#pool.query(statement, [this.#name, epoch.toString(), ...values]);
     return rowCount === 1;
   }

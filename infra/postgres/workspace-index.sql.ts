@@ -8,17 +8,17 @@ import { eventColumns, ownBytes } from './event-store.sql.ts';
 
 /** The index holds every event up to and including `position`, whose id is `event_id`; nothing where that is null. */
 export const workspaceTables = (s: string): string => `
-  create table if not exists ${s}.workspace_events (
+  create table ${s}.workspace_events (
     workspace uuid not null,
     position bigint not null,
     primary key (workspace, position)
   );
-  create table if not exists ${s}.workspace_index (
+  create table ${s}.workspace_index (
     one boolean primary key default true check (one),
     position bigint,
     event_id uuid
   );
-  insert into ${s}.workspace_index default values on conflict do nothing;`;
+  insert into ${s}.workspace_index default values;`;
 
 /** The text after the member's name, and the closing quote; as `workspaceOf` of the port reads it. */
 const member = `'"workspaceId":"'::bytea`;

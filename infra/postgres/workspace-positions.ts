@@ -1,11 +1,10 @@
 /**
  * Positions of each workspace's events in a store that cannot search for them: (workspace, position, stream, revision)
- * in Postgres, filled from the store's total order by one process. The table can be dropped and filled again.
+ * in Postgres, filled from the store's total order by one process. The tables can be emptied and filled again.
  */
 import type pg from 'pg';
-import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
 import { plainArray, textArray } from './event-store.sql.ts';
-import { bigintTypes, checkSchemaName } from './pool.ts';
+import { bigintTypes } from './pool.ts';
 import { forgetInPieces } from './workspace-index.sql.ts';
 
 export interface EventPosition {
@@ -35,39 +34,14 @@ export interface FoundPositions {
 
 export class WorkspacePositions {
   readonly #pool: pg.Pool;
-  readonly #s: string;
 
-  /** @param schema default `ops` */
-  constructor(pool: pg.Pool, schema = 'ops') {
+  constructor(pool: pg.Pool) {
     this.#pool = pool;
-    this.#s = checkSchemaName(schema);
-  }
-
-  async prepare(): Promise<void> {
-    const s = this.#s;
-    await withTableLock(this.#pool, tablesLock, async (tx) => {
-      await tx.query(`
-        create schema if not exists ${s};
-        create table if not exists ${s}.workspace_events (
-          workspace uuid not null,
-          position bigint not null,
-          revision bigint not null,
-          bytes integer not null,
-          stream text collate "C" not null,
-          primary key (workspace, position)
-        );
-        create table if not exists ${s}.workspace_index (
-          one boolean primary key default true check (one),
-          position bigint,
-          event_id uuid
-        );
-        insert into ${s}.workspace_index default values on conflict do nothing`);
-    });
   }
 
   async reached(): Promise<IndexedUpTo | null> {
     const { rows } = await this.#pool.query<[bigint | null, string | null]>({
-      ...{ name: `${this.#s}-places-reached`, text: `select position, event_id from ${this.#s}.workspace_index` },
+      ...{ name: `places-reached`, text: `select position, event_id from ops.workspace_index` },
       ...{ rowMode: 'array', types: bigintTypes },
     });
     return asReached(rows[0]);
@@ -79,13 +53,13 @@ export class WorkspacePositions {
    */
   async add(from: IndexedUpTo | null, positions: readonly PositionToAdd[], to: IndexedUpTo): Promise<boolean> {
     const { rowCount } = await this.#pool.query({
-      name: `${this.#s}-places-add`,
+      name: `places-add`,
       text: `
         with moved as (
-          update ${this.#s}.workspace_index set position = $2, event_id = $3
+          update ops.workspace_index set position = $2, event_id = $3
           where position is not distinct from $1::int8 returning 1
         ), added as (
-          insert into ${this.#s}.workspace_events (workspace, position, revision, bytes, stream)
+          insert into ops.workspace_events (workspace, position, revision, bytes, stream)
           select p.* from unnest($4::uuid[], $5::int8[], $6::int8[], $7::int4[], $8::text[])
             as p (workspace, position, revision, bytes, stream) where exists (select from moved)
           order by 1, 2
@@ -115,12 +89,12 @@ export class WorkspacePositions {
     const { rows } = await this.#pool.query<
       [bigint | null, string | null, bigint | null, string | null, bigint | null, bigint | null]
     >({
-      name: `${this.#s}-places-find`,
+      name: `places-find`,
       text: `
         select i.position, i.event_id, p.position, p.stream, p.revision, p.found
-        from ${this.#s}.workspace_index i left join lateral (
+        from ops.workspace_index i left join lateral (
           select *, sum(w.bytes) over (order by w.position) as sum, count(*) over () as found from (
-            select * from ${this.#s}.workspace_events w
+            select * from ops.workspace_events w
             where w.workspace = $1::uuid and w.position > $2::int8 and w.position <= i.position
               and ($3::int8 is null or w.position <= $3::int8)
             order by w.position limit $4::int8) as w
@@ -139,8 +113,8 @@ export class WorkspacePositions {
 
   /** Deletes the rows of another history in pieces; until it is filled again, the index is empty. */
   async forget(signal: AbortSignal): Promise<void> {
-    await this.#pool.query(`update ${this.#s}.workspace_index set position = null, event_id = null`);
-    await forgetInPieces(this.#pool, this.#s, signal);
+    await this.#pool.query(`update ops.workspace_index set position = null, event_id = null`);
+    await forgetInPieces(this.#pool, 'ops', signal);
   }
 }
 

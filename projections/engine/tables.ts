@@ -1,6 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
-import { migrateWithdrawals } from '#runtime/identity/withdrawals.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { groupOf, type Projection, projections } from '../index.ts';
 import type { Index, Model } from './model.ts';
@@ -175,40 +174,24 @@ export const addColumns = async (pool: Pool, of: readonly Projection[] = project
  * generation 1.
  */
 export const migrate = async (pool: Pool): Promise<void> => {
-  await migrateTables(pool);
-  // Queries for credentials read its rows beside those of the read models.
-  await migrateWithdrawals(pool);
+  if ((await unknown(pool)).length > 0) await addProjections(pool);
   await addColumns(pool);
   await addMissing(pool, projections, missingIndexes);
 };
 
-const migrateTables = (pool: Pool): Promise<void> =>
+/** Projections of which the database has no tables. */
+const unknown = async (db: Pool | PoolClient): Promise<readonly Projection[]> => {
+  const { rows } = await db.query<{ name: string }>('select name from ops.projections');
+  return projections.filter(({ name }) => !rows.some((row) => row.name === name));
+};
+
+const addProjections = (pool: Pool): Promise<void> =>
   withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create schema if not exists read;
-      create table if not exists ops.projections (
-        name text primary key,
-        -- Generation of the tables that the views show.
-        live int4 not null,
-        -- Shape of the code that made that generation.
-        shape int4 not null,
-        -- Highest generation ever begun.
-        newest int4 not null
-      );
-      create table if not exists ops.projection_readers (
-        instance uuid not null,
-        name text not null,
-        generation int4 not null,
-        until timestamptz not null,
-        primary key (instance, name)
-      )`);
-    for (const projection of projections) {
-      const { rowCount } = await tx.query(
-        'insert into ops.projections (name, live, shape, newest) values ($1, 1, $2, 1) on conflict do nothing',
-        [projection.name, projection.shape],
-      );
-      if (rowCount === 0) continue;
+    for (const projection of await unknown(tx)) {
+      await tx.query('insert into ops.projections (name, live, shape, newest) values ($1, 1, $2, 1)', [
+        projection.name,
+        projection.shape,
+      ]);
       await createTables(tx, projection, 1);
       await createViews(tx, projection, 1);
     }

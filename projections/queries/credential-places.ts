@@ -2,7 +2,6 @@ import type { Pool, PoolClient } from 'pg';
 import { apikey } from '#domain/apikey.ts';
 import { grant } from '#domain/grant.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 
 /**
@@ -26,20 +25,6 @@ const limits: Readonly<Record<CredentialKind, { readonly view: string; readonly 
   apikey: { view: 'read.api_keys', most: maxKeys },
   grant: { view: 'read.grants', most: maxGrants },
 };
-
-export const migrateCredentialPlaces = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.credential_places (
-        id uuid primary key,
-        kind text not null,
-        -- The live workspace.
-        workspace_id uuid not null,
-        taken_at timestamptz not null default now()
-      );
-      create index if not exists credential_places_workspace on ops.credential_places (workspace_id, kind)`);
-  });
 
 const take = async (tx: PoolClient, kind: CredentialKind, workspaceId: string, id: string): Promise<boolean> => {
   const { view, most } = limits[kind];

@@ -8,28 +8,6 @@ import type { Pool } from 'pg';
  * A trigger keeps the rows, so that every writer of a job schedules its workspace. A claim is a lease with a deadline
  * and not a lock: the dispatcher, which writes jobs, would wait for the process that runs one.
  */
-export const jobScheduleSql = `
-create table ops.webhook_job_schedule (
-  workspace_id uuid primary key,
-  -- When its next step is due, or the end of its lease.
-  next_at timestamptz not null,
-  -- Counts the jobs that arrived, so that the process that releases the workspace detects a job that arrived meanwhile.
-  version int8 not null default 0
-) with (fillfactor = 70);
-create index webhook_job_schedule_next on ops.webhook_job_schedule (next_at);
-create index webhook_jobs_due on ops.webhook_jobs (workspace_id, not_before) where status = 'running';
-
-create function ops.schedule_webhook_job() returns trigger language plpgsql as $$
-begin
-  insert into ops.webhook_job_schedule (workspace_id, next_at) values (new.workspace_id, new.not_before)
-  on conflict (workspace_id) do update
-    set next_at = least(webhook_job_schedule.next_at, excluded.next_at), version = webhook_job_schedule.version + 1;
-  return null;
-end $$;
-create trigger webhook_job_made after insert on ops.webhook_jobs
-  for each row when (new.status = 'running') execute function ops.schedule_webhook_job();
-create trigger webhook_job_earlier after update of not_before on ops.webhook_jobs
-  for each row when (new.status = 'running' and new.not_before < old.not_before) execute function ops.schedule_webhook_job()`;
 
 export interface ScheduledWorkspace {
   readonly workspaceId: string;

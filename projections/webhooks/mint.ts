@@ -1,7 +1,7 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
 import { type Move, NotMoved, notMoved } from '#runtime/consuming/positions.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { ensureFunctions } from '#runtime/postgres/migrate.ts';
 import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
@@ -38,87 +38,84 @@ export interface MintedDelivery {
 /** Raise it whenever a function below changes what it does: both are then made again under the new number. */
 const version = 3;
 
-export const migrateMint = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    const known = await tx.query("select 1 from pg_proc where proname = $1 and pronamespace = 'ops'::regnamespace", [
-      `webhook_mint_${version}`,
-    ]);
-    if (known.rowCount !== 0) return;
-    await tx.query(`
-      create function ops.webhook_mint_${version}(
-        lease_ms float8, bodies bytea,
-        m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
-        m_client uuid[], m_start int4[], m_length int4[],
-        d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
-      ) returns setof uuid language plpgsql as $$
-      declare
-        minted uuid[];
-        waits bool;
-      begin
-        perform 1 from ops.webhook_endpoints e where e.id = any(d_endpoint) order by e.id for share;
+const mintFunctions = `
+create function ops.webhook_mint_${version}(
+  lease_ms float8, bodies bytea,
+  m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
+  m_client uuid[], m_start int4[], m_length int4[],
+  d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
+) returns setof uuid language plpgsql as $$
+declare
+  minted uuid[];
+  waits bool;
+begin
+  perform 1 from ops.webhook_endpoints e where e.id = any(d_endpoint) order by e.id for share;
 
-        insert into ops.webhook_messages (event_time, id, workspace_id, type, position, lane, body)
-        select m.event_time, m.id, m.workspace_id, m.type, m.position, m.lane, substr(bodies, m.start, m.length)
-        from unnest(m_time, m_id, m_workspace, m_type, m_position, m_lane, m_start, m_length)
-          as m (event_time, id, workspace_id, type, position, lane, start, length)
-        order by m.event_time, m.id
-        on conflict do nothing;
+  insert into ops.webhook_messages (event_time, id, workspace_id, type, position, lane, body)
+  select m.event_time, m.id, m.workspace_id, m.type, m.position, m.lane, substr(bodies, m.start, m.length)
+  from unnest(m_time, m_id, m_workspace, m_type, m_position, m_lane, m_start, m_length)
+    as m (event_time, id, workspace_id, type, position, lane, start, length)
+  order by m.event_time, m.id
+  on conflict do nothing;
 
-        with asked as materialized (
-          select d.id, d.endpoint_id, d.replay_id, d.trigger, d.leased,
-            m_time[d.message] as event_time, m_id[d.message] as message_id, m_workspace[d.message] as workspace_id,
-            m_type[d.message] as type, m_position[d.message] as position, m_client[d.message] as client_id
-          from unnest(d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased)
-            as d (message, id, endpoint_id, replay_id, trigger, leased)
-        ), born as (
-          insert into ops.webhook_deliveries
-            (event_time, id, endpoint_id, workspace_id, message_id, type, position, client_id, replay_id, created_at,
-              updated_at)
-          select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.client_id, a.replay_id,
-            -- For a test, the instant that its caller got in the answer.
-            case when a.trigger = 'test' then a.event_time else clock_timestamp() end, clock_timestamp()
-          from asked a
-          -- A delivery that a person requested is minted whatever the endpoint subscribes to.
-          where a.trigger <> 'scheduled' or exists (
-            select from ops.webhook_intervals i
-            where i.endpoint_id = a.endpoint_id and i.from_position <= a.position
-              and (i.to_position is null or a.position < i.to_position)
-              -- A member that does not know yet that the limit became narrower sends nothing beyond it.
-              and (i.client_ids is null or a.client_id = any(i.client_ids)))
-          order by a.event_time, a.id
-          on conflict do nothing
-          returning id
-        ), queued as (
-          insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
-            leased, attempt, tries, trigger, forced)
-          select a.id, a.event_time, a.message_id, a.endpoint_id, a.workspace_id,
-            case when a.trigger = 'replay' then 2 else 0 end,
-            case when a.leased then clock_timestamp() + lease_ms * interval '1 millisecond' else clock_timestamp() end,
-            a.leased, a.leased::int, 0, a.trigger, a.trigger = 'test'
-          from asked a join born b using (id)
-          returning delivery_id, leased
-        )
-        select array_agg(q.delivery_id), bool_or(not q.leased) into minted, waits from queued q;
+  with asked as materialized (
+    select d.id, d.endpoint_id, d.replay_id, d.trigger, d.leased,
+      m_time[d.message] as event_time, m_id[d.message] as message_id, m_workspace[d.message] as workspace_id,
+      m_type[d.message] as type, m_position[d.message] as position, m_client[d.message] as client_id
+    from unnest(d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased)
+      as d (message, id, endpoint_id, replay_id, trigger, leased)
+  ), born as (
+    insert into ops.webhook_deliveries
+      (event_time, id, endpoint_id, workspace_id, message_id, type, position, client_id, replay_id, created_at,
+        updated_at)
+    select a.event_time, a.id, a.endpoint_id, a.workspace_id, a.message_id, a.type, a.position, a.client_id, a.replay_id,
+      -- For a test, the instant that its caller got in the answer.
+      case when a.trigger = 'test' then a.event_time else clock_timestamp() end, clock_timestamp()
+    from asked a
+    -- A delivery that a person requested is minted whatever the endpoint subscribes to.
+    where a.trigger <> 'scheduled' or exists (
+      select from ops.webhook_intervals i
+      where i.endpoint_id = a.endpoint_id and i.from_position <= a.position
+        and (i.to_position is null or a.position < i.to_position)
+        -- A member that does not know yet that the limit became narrower sends nothing beyond it.
+        and (i.client_ids is null or a.client_id = any(i.client_ids)))
+    order by a.event_time, a.id
+    on conflict do nothing
+    returning id
+  ), queued as (
+    insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
+      leased, attempt, tries, trigger, forced)
+    select a.id, a.event_time, a.message_id, a.endpoint_id, a.workspace_id,
+      case when a.trigger = 'replay' then 2 else 0 end,
+      case when a.leased then clock_timestamp() + lease_ms * interval '1 millisecond' else clock_timestamp() end,
+      a.leased, a.leased::int, 0, a.trigger, a.trigger = 'test'
+    from asked a join born b using (id)
+    returning delivery_id, leased
+  )
+  select array_agg(q.delivery_id), bool_or(not q.leased) into minted, waits from queued q;
 
-        if waits then perform pg_notify('webhook_queue', ''); end if;
-        return query select unnest(minted);
-      end $$;
+  if waits then perform pg_notify('webhook_queue', ''); end if;
+  return query select unnest(minted);
+end $$;
 
-      create function ops.webhook_mint_and_move_${version}(
-        m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8, m_event uuid,
-        lease_ms float8, bodies bytea,
-        m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
-        m_client uuid[], m_start int4[], m_length int4[],
-        d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
-      ) returns setof uuid language plpgsql set enable_seqscan = off as $$
-      begin
-        if not ops.consume_move(m_group, m_consumed, m_epoch, m_next, m_to, m_event) then
-          raise exception 'the lane is not ours, or there already' using errcode = '${notMoved}';
-        end if;
-        return query select * from ops.webhook_mint_${version}(lease_ms, bodies, m_time, m_id, m_workspace, m_type,
-          m_position, m_lane, m_client, m_start, m_length, d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased);
-      end $$`);
-  });
+create function ops.webhook_mint_and_move_${version}(
+  m_group text, m_consumed text, m_epoch int8, m_next int8, m_to int8, m_event uuid,
+  lease_ms float8, bodies bytea,
+  m_time timestamptz[], m_id uuid[], m_workspace uuid[], m_type text[], m_position int8[], m_lane text[],
+  m_client uuid[], m_start int4[], m_length int4[],
+  d_message int4[], d_id uuid[], d_endpoint uuid[], d_replay uuid[], d_trigger text[], d_leased bool[]
+) returns setof uuid language plpgsql set enable_seqscan = off as $$
+begin
+  if not ops.consume_move(m_group, m_consumed, m_epoch, m_next, m_to, m_event) then
+    raise exception 'the lane is not ours, or there already' using errcode = '${notMoved}';
+  end if;
+  return query select * from ops.webhook_mint_${version}(lease_ms, bodies, m_time, m_id, m_workspace, m_type,
+    m_position, m_lane, m_client, m_start, m_length, d_message, d_id, d_endpoint, d_replay, d_trigger, d_leased);
+end $$`;
+
+/** Makes the functions of this build beside those of others. */
+export const ensureMint = (pool: Pool): Promise<void> =>
+  ensureFunctions(pool, `webhook_mint_${version}`, mintFunctions);
 
 /** Makes the partitions for these event times, outside of the transaction that mints. */
 const ensureRoom = async (pool: Pool, messages: readonly Minted[]): Promise<void> => {

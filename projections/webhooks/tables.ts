@@ -1,7 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
-import { jobScheduleSql } from './job-schedule.ts';
-import { tablesSql } from './tables.sql.ts';
 
 /**
  * Tables that the dispatcher mints into and the sender works off. They record what was sent to customers, and the log
@@ -10,25 +8,17 @@ import { tablesSql } from './tables.sql.ts';
 
 const weekMs = 7 * 86_400_000;
 
-export const migrate = async (pool: Pool): Promise<void> => {
-  await withMigrationLock(pool, async (tx) => {
-    // One transaction makes them all: where the last table exists, all do. NOTE: `create index if not exists` locks its
-    // table before it checks, so a start would wait for running writers and could deadlock with them.
-    const made = await tx.query("select 1 where to_regclass('ops.webhook_marks') is not null");
-    if (made.rowCount === 0)
-      await tx.query(`${tablesSql};
-${jobScheduleSql}`);
-  });
-  const now = Date.now();
-  await ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
-};
-
 /** Tables partitioned by event time, one week each. */
 export const partitioned = ['webhook_messages', 'webhook_deliveries'] as const;
 
 const weekOf = (ms: number): number => Math.floor(ms / weekMs);
 const nameOf = (table: string, week: number): string => `${table}_w${week}`;
 const startOf = (week: number): string => new Date(week * weekMs).toISOString();
+
+/** $1 weeks: those whose partitions all exist. */
+const madeSql = `
+  select week from unnest($1::int4[]) as week
+  where ${partitioned.map((table) => `to_regclass('ops.${table}_w' || week) is not null`).join(' and ')}`;
 
 const known = new WeakMap<Pool, Set<number>>();
 
@@ -45,10 +35,22 @@ export const ensurePartitions = async (pool: Pool, eventTimes: readonly number[]
   known.set(pool, have);
   const missing = [...new Set(eventTimes.map(weekOf))].filter((week) => !have.has(week));
   if (missing.length === 0) return;
-  await withMigrationLock(pool, async (tx) => {
-    for (const week of missing) for (const table of partitioned) await attach(tx, table, week);
-  });
+  // Without the lock first: at most starts they are there.
+  const { rows } = await pool.query<{ week: number }>(madeSql, [missing]);
+  const made = new Set(rows.map(({ week }) => week));
+  const lacking = missing.filter((week) => !made.has(week));
+  if (lacking.length > 0) {
+    await withMigrationLock(pool, async (tx) => {
+      for (const week of lacking) for (const table of partitioned) await attach(tx, table, week);
+    });
+  }
   for (const week of missing) have.add(week);
+};
+
+/** Makes those of this week and of the ones around it: at a start. */
+export const ensureWeeks = (pool: Pool): Promise<void> => {
+  const now = Date.now();
+  return ensurePartitions(pool, [now - weekMs, now, now + weekMs]);
 };
 
 const attach = async (tx: PoolClient, table: string, week: number): Promise<void> => {

@@ -4,10 +4,12 @@ import {
   type DataFiles,
   eraseClient,
   listData,
+  migrateTables,
   rebuildProjection,
   removeData,
   resetLog,
   settleTarget,
+  type Tables,
   uses,
 } from './installation.ts';
 import { createKey, listKeys, revokeKey, revokeLeaked, rotateKey, rotateOAuthKey } from './keys.ts';
@@ -42,6 +44,8 @@ export type Command = Words &
     | { readonly run: (admin: Admin, given: Given) => Promise<CommandOutput> }
     /** A command that needs no database. */
     | { readonly onDisk: (files: DataFiles, given: Given) => CommandOutput }
+    /** A command that works on the tables before anything else does. */
+    | { readonly onTables: (tables: Tables, given: Given) => Promise<CommandOutput> }
   );
 
 export const commands: readonly Command[] = [
@@ -237,6 +241,12 @@ export const commands: readonly Command[] = [
     usage: 'parked skip <group> <event>',
     about: 'leaves out the first parked event of a stream for good, and has the group try the later ones again',
     run: skipParked,
+  },
+  {
+    usage: 'migrate [--dry-run]',
+    about:
+      'brings the tables to this release, as the start of any process does; --dry-run shows the files that would run',
+    onTables: migrateTables,
   },
   {
     usage: 'log reset [--yes]',

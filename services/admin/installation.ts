@@ -3,7 +3,6 @@ import { birthOf, Rejection } from '#domain/decider.ts';
 import { contentFor, firstCommentOf } from '#domain/post/content.ts';
 import { newestBody, post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { projections } from '#projections/index.ts';
@@ -129,7 +128,6 @@ const rebuildAnalyticsTables = async (admin: Admin): Promise<CommandOutput> => {
       'There are no analytics to rebuild: set CLICKHOUSE_URL, or name with --data the folder of npm start that has the ' +
         'embedded engine (its analytics folder).',
     );
-  await migrateAnalytics(pool);
   const { version, events, before, differing, dropped } = await rebuildAnalytics({
     ...{ client, pool, store, log, codec, logger, signal },
   });
@@ -198,4 +196,20 @@ export const removeData = (files: DataFiles, { at }: Given): CommandOutput => {
   const removed = files.remove(name);
   if (removed === null) throw new Rejection('not_found', 'There is no such former cluster: data list shows them.');
   return { ...removed, removed: true };
+};
+
+/** Commands about the tables in Postgres, which run before a process changes them. */
+
+export interface Tables {
+  /** Numbered files that were not carried out yet. */
+  pending(): Promise<readonly Shown[]>;
+  /** Carries them out, and makes the tables that the read models lack. */
+  migrate(): Promise<void>;
+}
+
+/** @returns the files that it carries out; with `--dry-run` those that it would */
+export const migrateTables = async (tables: Tables, { has }: Given): Promise<CommandOutput> => {
+  const files = await tables.pending();
+  if (!has('dry-run')) await tables.migrate();
+  return files;
 };

@@ -2,13 +2,12 @@ import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { openAdapters } from '#infra/adapters.ts';
+import { type InstalledSchema, openAdapters, openSchema } from '#infra/adapters.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -18,12 +17,9 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, ConfigError, type ConfigOf, processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
-import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores } from '#runtime/work/restores.ts';
-import { migrateOAuth } from '#services/auth/oauth/tables.ts';
-import { migratePeople } from '#services/auth/people/tables.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { CommandOutput } from './context.ts';
-import type { DataFiles } from './installation.ts';
+import type { DataFiles, Tables } from './installation.ts';
 import { onTerminal, printed } from './print.ts';
 import { type Asked, type adminReads, help, readCommand } from './usage.ts';
 
@@ -37,6 +33,14 @@ const files: DataFiles = {
   },
 };
 
+const tablesOf = ({ pool, pending, migrate }: InstalledSchema): Tables => ({
+  pending,
+  migrate: async () => {
+    await migrate();
+    await migrateReadModels(pool);
+  },
+});
+
 const carryOut = async (
   { command, given, dataDir }: Asked,
   closers: (() => Promise<unknown>)[],
@@ -47,12 +51,17 @@ const carryOut = async (
   const config: ConfigOf<(typeof adminReads)[number]> = readConfig({ LOG_LEVEL: 'silent', DATABASE_POOL: '4', ...env });
   const embedded = config.databaseUrl === null ? await joinEmbedded(folder) : null;
   if (embedded !== null) closers.push(embedded.stop);
+  const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
+  if ('onTables' in command) {
+    const schema = await openSchema(databaseUrl, config);
+    closers.push(schema.close);
+    return command.onTables(tablesOf(schema), given);
+  }
   if (embedded === null && config.secretKey === null && !existsSync(secretKeyFile(folder))) {
     throw new ConfigError('SECRET_KEY is required: the one of the processes that share this DATABASE_URL');
   }
   const secrets =
     config.secretKey === null ? new Secrets(secretKeyOf(folder), secretKeyFile(folder)) : new Secrets(config.secretKey);
-  const databaseUrl = config.databaseUrl ?? embedded?.url ?? null;
   // Standalone keeps its engine in the data folder beside an external Postgres, too; without such a folder there is none.
   const engine = path.join(folder, 'analytics');
   const joined =
@@ -64,12 +73,7 @@ const carryOut = async (
     config: { ...config, databaseUrl, clickhouseUrl },
   });
   closers.push(adapters.close);
-  await migratePositions(adapters.pool);
   await migrateReadModels(adapters.pool);
-  await migrateHolds(adapters.pool);
-  await migrateRestores(adapters.pool);
-  await migratePeople(adapters.pool);
-  await migrateOAuth(adapters.pool);
   const codec = new EventCodec(adapters.dataKeys);
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();

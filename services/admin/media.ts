@@ -1,5 +1,5 @@
 import { UsageError } from '#runtime/process/usage-error.ts';
-import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { workspaceOf } from './find.ts';
 
@@ -18,7 +18,6 @@ export const mediaQuota = async (admin: Admin, { flag }: Given): Promise<Command
   const wanted = flag('bytes');
   const bytes = wanted === undefined ? undefined : bytesOf(wanted);
   const { id } = await workspaceOf(admin, flag('workspace'));
-  await migrateMediaUsage(admin.pool);
   const usage = new MediaUsage(admin.pool, admin.mediaQuota);
   if (bytes !== undefined) await usage.setQuota(id, bytes);
   const now = await usage.of(id);

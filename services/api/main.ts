@@ -5,7 +5,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { openDoor } from './server.ts';
-import { apiReads, baseUrlOf, migrateApi, startApi } from './start.ts';
+import { apiReads, baseUrlOf, makeApiTables, startApi } from './start.ts';
 
 await runProcess({
   name: 'api',
@@ -15,10 +15,16 @@ await runProcess({
     const secrets = new Secrets(config.secretKey ?? '');
     const door = await openDoor({ ...config, setting: 'PORT', registry });
     onClose(door.close);
-    const adapters = await openAdapters({ name: 'api', config, secrets, baseUrl: () => baseUrlOf(config, door) });
+    const adapters = await openAdapters({
+      name: 'api',
+      config,
+      secrets,
+      logger,
+      baseUrl: () => baseUrlOf(config, door),
+    });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
-    await migrateApi(adapters.pool);
+    await makeApiTables(adapters.pool);
     const api = await startApi({
       adapters,
       door,

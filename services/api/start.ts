@@ -7,17 +7,14 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/models/invites.ts';
 import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
 import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
-import { migrateCredentialPlaces } from '#projections/queries/credential-places.ts';
 import { Freshness } from '#projections/queries/freshness.ts';
-import { migrate as migrateWebhooks } from '#projections/webhooks/tables.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
+import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -37,23 +34,14 @@ import {
   restoreCheck,
   type SelfReport,
 } from '#runtime/process/telemetry.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { migrateProgress } from '#runtime/work/progress.ts';
-import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores, Restores } from '#runtime/work/restores.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { Restores } from '#runtime/work/restores.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
-import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
-import { migratePeople } from '#services/auth/people/tables.ts';
 import { signInKeyUses, startUpkeep } from '#services/auth/upkeep.ts';
-import { migrateImportUrls } from '#services/workflows/import-urls.ts';
-import { migrateMediaUsage } from '#services/workflows/media-usage.ts';
-import { migrateNotedMonths } from '#services/workflows/quota/noted-months.ts';
 import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
 import { Lists, openReadPool, silenceMs } from './call/lists.ts';
-import { migrateLastUses } from './callers/last-uses.ts';
 import type { Part, ServerDeps } from './parts.ts';
-import { migrateRunPlaces } from './reports/run-places.ts';
 import type { Door } from './server.ts';
 
 /** How long the api repeats its public answer before it checks the dependencies again, milliseconds. */
@@ -257,22 +245,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   };
 };
 
-/** Tables that the api reads and writes: whichever process starts first makes them. */
-export const migrateApi = async (pool: Pool): Promise<void> => {
-  await migratePositions(pool);
+/** Tables that are generated: of the read models, and the weeks of webhooks. */
+export const makeApiTables = async (pool: Pool): Promise<void> => {
   await migrateReadModels(pool);
-  await migrateWebhooks(pool);
-  await migrateProgress(pool);
-  await migrateHolds(pool);
-  await migrateRestores(pool);
-  await migrateLeases(pool);
-  await migrateImportUrls(pool);
-  await migrateMediaUsage(pool);
-  await migrateNotedMonths(pool);
-  await migrateAnalytics(pool);
-  await migrateCredentialPlaces(pool);
-  await migratePeople(pool);
-  await migrateLastUses(pool);
-  await migrateRunPlaces(pool);
-  await migrateOAuth(pool);
+  await ensureWeeks(pool);
 };

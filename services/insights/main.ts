@@ -11,7 +11,6 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import type { SourceOf } from './deps.ts';
-import { migrateInsights } from './tables.ts';
 import { startInsights } from './worker.ts';
 
 await runProcess({
@@ -19,13 +18,16 @@ await runProcess({
   summary: 'asks the networks for figures of posts and accounts, and records them',
   reads: [...stores, ...callsOut, ...networks, 'leaseTtlMs', 'insightsConcurrency'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'insights', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({
+      name: 'insights',
+      config,
+      logger,
+      secrets: new Secrets(config.secretKey ?? ''),
+    });
     onClose(adapters.close);
     const { pool, log } = adapters;
     const sandbox = new SandboxNetwork({ database: { url: adapters.databaseUrl, connections: 4 } });
     onClose(() => sandbox.close());
-    await sandbox.migrate();
-    await migrateInsights(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);

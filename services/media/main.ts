@@ -21,7 +21,6 @@ import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { FetchFile } from './deps.ts';
 import { type MediaProcess, startMedia } from './media.ts';
-import { migrateMedia } from './tables.ts';
 import { usesOf } from './uses.ts';
 
 /** Checks for /readyz of what the worker needs. */
@@ -64,14 +63,13 @@ await runProcess({
     // A program that the operator named must be there. A machine without any ffmpeg starts, and /readyz says so.
     if (config.ffmpegPath !== null) await findBinaries(config.ffmpegPath);
     const secrets = new Secrets(config.secretKey ?? '');
-    const adapters = await openAdapters({ name: 'media', config, secrets });
+    const adapters = await openAdapters({ name: 'media', config, secrets, logger });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     const { pool, log, blobs } = adapters;
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     await migrateReadModels(pool);
-    await migrateMedia(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const folder = await WorkFolder.open(

@@ -14,7 +14,6 @@ import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
-import { migrateOutcomes } from './tables.ts';
 
 await runProcess({
   name: 'outcomes',
@@ -23,13 +22,12 @@ await runProcess({
   reads: [...stores, ...callsOut, ...networks, 'leaseTtlMs', 'publishing'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
-    const adapters = await openAdapters({ name: 'outcomes', config, secrets, faultPoint });
+    const adapters = await openAdapters({ name: 'outcomes', config, secrets, logger, faultPoint });
     onClose(adapters.close);
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => adapters.log.ping().then(() => null));
-    await migrateOutcomes(adapters.pool);
     const hold = new PublishingHold(adapters.pool, config.publishing);
     readiness.add(publishingCheck, () => hold.line());
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

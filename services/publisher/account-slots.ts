@@ -6,7 +6,6 @@ import {
   type SlotEntry,
   takenSlotsOf,
 } from '#projections/queries/cadence-slots.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 
 /**
@@ -25,23 +24,6 @@ const maxTries = 5;
 /** Milliseconds between two deletions of rows that nobody used for an hour, and how many one deletes. */
 const cleanEveryMs = 60_000;
 const cleanedAtOnce = 1_000;
-
-export const migrateAccountSlots = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.cadence_slots (
-        workspace_id uuid not null,
-        account_id uuid not null,
-        -- Random: no version comes twice, even if the row was deleted in between.
-        version uuid not null,
-        -- Of targets whose rows do not show yet what their publishers did.
-        entries jsonb not null,
-        kept_until timestamptz not null,
-        primary key (workspace_id, account_id)
-      ) with (fillfactor = 50);
-      create index if not exists cadence_slots_kept on ops.cadence_slots (kept_until)`);
-  });
 
 /** Rows are locked in the order of their keys, so that two statements never deadlock. */
 const swapSql = `

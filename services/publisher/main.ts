@@ -3,7 +3,6 @@ import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -13,12 +12,8 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { migrateHolds } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
-import { migrateAccountSlots } from './account-slots.ts';
 import { declareOlderCopy } from './look-back.ts';
 import { NetworkCalls } from './network-calls.ts';
 import { runPublisher } from './publisher.ts';
@@ -37,7 +32,12 @@ await runProcess({
     'mediaTempDir',
   ],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'publisher', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({
+      name: 'publisher',
+      config,
+      logger,
+      secrets: new Secrets(config.secretKey ?? ''),
+    });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     // The sandbox has its own pool and transactions, so that its record of posts survives a crash of the publisher.
@@ -50,12 +50,6 @@ await runProcess({
       ...(config.settleWindowMs === null ? {} : { settleWindowMs: config.settleWindowMs }),
     });
     onClose(() => sandbox.close());
-    await sandbox.migrate();
-    await migrateLeases(adapters.pool);
-    await migrateAccountSlots(adapters.pool);
-    await migrateHolds(adapters.pool);
-    await migrateRestores(adapters.pool);
-    await migratePositions(adapters.pool);
     // The publisher's searches need indexes that tables of another build lack.
     await migrateReadModels(adapters.pool);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });

@@ -13,13 +13,17 @@ await runProcess({
   reads: [...stores, 'leaseTtlMs'],
   requires: ['databaseUrl', 'secretKey', 'kafkaBrokers'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({
+      name: 'relay',
+      config,
+      logger,
+      secrets: new Secrets(config.secretKey ?? ''),
+    });
     onClose(adapters.close);
     const writer = await adapters.openLogWriter();
     if (writer === null) throw new Error('the relay needs KAFKA_BROKERS: without Kafka the event table is the log');
     onClose(() => writer.close());
-    const checkpoint = new PostgresRelayCheckpoint({ pool: adapters.pool, schema: 'ops' });
-    await checkpoint.prepare();
+    const checkpoint = new PostgresRelayCheckpoint({ pool: adapters.pool });
     const { store } = adapters;
     const holder = `relay-${randomUUID()}`;
     const leaseMs = config.leaseTtlMs;

@@ -1,5 +1,5 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
-import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsStore } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -9,7 +9,6 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { stores } from '#runtime/process/settings/reads.ts';
 import { startReports } from './reports.ts';
-import { migrateReports } from './tables.ts';
 
 await runProcess({
   name: 'reports',
@@ -17,15 +16,18 @@ await runProcess({
   reads: [...stores, 'leaseTtlMs', 'reportWaitMs'],
   requires: ['databaseUrl', 'secretKey', 'clickhouseUrl'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({ name: 'reports', config, secrets: new Secrets(config.secretKey ?? '') });
+    const adapters = await openAdapters({
+      name: 'reports',
+      config,
+      logger,
+      secrets: new Secrets(config.secretKey ?? ''),
+    });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     const { pool, log, blobs, analytics: client } = adapters;
     if (client === null) throw new Error('CLICKHOUSE_URL is required');
-    await migrateReports(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
-    await migrateAnalytics(pool);
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const analytics = analyticsReader(analyticsStore(client, pool));

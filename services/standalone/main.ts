@@ -15,7 +15,7 @@ import { aborted, type ProcessContext, runProcess } from '#runtime/process/lifec
 import { type Logger, type Readiness, serveOps } from '#runtime/process/telemetry.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { openDoor } from '#services/api/server.ts';
-import { baseUrlOf, migrateApi, startApi } from '#services/api/start.ts';
+import { baseUrlOf, makeApiTables, startApi } from '#services/api/start.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { addressesOf, diskRoom } from './addresses.ts';
 import { firstStart } from './first-start.ts';
@@ -226,6 +226,7 @@ const openStores = async (parts: StoreParts) => {
     name: 'api',
     config: { ...config, databaseUrl, clickhouseUrl },
     secrets,
+    logger,
     baseUrl: () => baseUrl,
   });
   onClose(adapters.close);
@@ -234,7 +235,7 @@ const openStores = async (parts: StoreParts) => {
     logger.warn(line);
     screen.warning(line);
   }
-  await migrateApi(adapters.pool);
+  await makeApiTables(adapters.pool);
   // Not at every start: the check starts the engine.
   const mayBeLost = config.clickhouseUrl === null && (isNewEngine || (await isRebuildOpen(adapters.pool)));
   return { adapters, silent, databaseUrl, clickhouseUrl, mayBeLost };

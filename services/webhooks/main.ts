@@ -1,9 +1,8 @@
 import { openAdapters } from '#infra/adapters.ts';
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
-import { migrateMint } from '#projections/webhooks/mint.ts';
-import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
+import { ensureMint } from '#projections/webhooks/mint.ts';
+import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { Exchange } from '#runtime/egress/exchange.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -15,7 +14,7 @@ import { callsOut, stores } from '#runtime/process/settings/reads.ts';
 import { keyVersionsInUse } from './endpoints.ts';
 import { runRetention } from './retention.ts';
 import { Sender } from './sender.ts';
-import { migrateSender } from './statements.ts';
+import { ensureSender } from './statements.ts';
 
 await runProcess({
   name: 'webhooks',
@@ -31,13 +30,12 @@ await runProcess({
   ],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
     const secrets = new Secrets(config.secretKey ?? '');
-    const adapters = await openAdapters({ name: 'webhooks', config, secrets });
+    const adapters = await openAdapters({ name: 'webhooks', config, secrets, logger });
     onClose(adapters.close);
     const { pool, log } = adapters;
-    await migratePositions(pool);
-    await migrateDeliveries(pool);
-    await migrateMint(pool);
-    await migrateSender(pool);
+    await ensureWeeks(pool);
+    await ensureMint(pool);
+    await ensureSender(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     secrets.demand(await keyVersionsInUse(pool));

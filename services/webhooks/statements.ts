@@ -1,18 +1,14 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Leased } from '#projections/webhooks/handover.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { ensureFunctions } from '#runtime/postgres/migrate.ts';
 import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { functions, version } from './functions.sql.ts';
 
 /** The sender's calls of the functions in functions.sql.ts, which work on the queue. */
 
-export const migrateSender = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    const known = await tx.query("select 1 from pg_proc where proname = $1 and pronamespace = 'ops'::regnamespace", [
-      `webhook_record_${version}`,
-    ]);
-    if (known.rowCount === 0) await tx.query(functions);
-  });
+/** Makes the functions of this build beside those of others. */
+export const ensureSender = (pool: Pool): Promise<void> =>
+  ensureFunctions(pool, `webhook_record_${version}`, functions);
 
 /** The due deliveries of an endpoint, by lane. */
 export interface Due {

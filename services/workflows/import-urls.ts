@@ -2,30 +2,12 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import type { Pool } from 'pg';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Whole addresses of imports whose file is not stored yet. The query of an address is often a credential, and an event
  * cannot be deleted. So the event has the address without the query, and this table keeps the whole address, encrypted,
  * until the download has ended. A row that no event names, because its caller crashed, is found by its age.
  */
-
-export const migrateImportUrls = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.media_imports (
-        -- The event names it. Two calls under one key make one row each, and the event names only one of them.
-        id uuid primary key,
-        asset_id uuid not null,
-        key_version text not null,
-        -- AES-256-GCM: 12 bytes of nonce, 16 of tag, the address.
-        sealed bytea not null,
-        noted_at timestamptz not null default now()
-      );
-      create index if not exists media_imports_assets on ops.media_imports (asset_id);
-      create index if not exists media_imports_old on ops.media_imports (noted_at)`);
-  });
 
 export class ImportUrls {
   readonly #pool: Pool;

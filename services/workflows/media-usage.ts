@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Counts the bytes of media of each customer: a workspace and its sandbox twin together. The api counts the announced
@@ -7,90 +6,6 @@ import { withMigrationLock } from '#runtime/postgres/migrate.ts';
  * the quota. The media worker counts the real bytes, renditions included, when its work on an asset has ended. Each
  * call sets the count of an asset and never adds to it, so that a repeat after a crash changes nothing.
  */
-
-export const migrateMediaUsage = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.media_customers (
-        customer_id uuid primary key,
-        -- Sum of media_usage.bytes.
-        bytes int8 not null default 0,
-        -- Null: the default one.
-        quota int8
-      );
-      create table if not exists ops.media_usage (
-        asset_id uuid primary key,
-        customer_id uuid not null,
-        bytes int8 not null,
-        -- For an upload that may never arrive: when a worker checks it. Null: it has arrived.
-        reserved_until timestamptz
-      );
-      create index if not exists media_usage_reserved on ops.media_usage (reserved_until) where reserved_until is not null;
-      -- Every caller locks the customer's row first, so the sum holds. False: the quota would be passed.
-      create or replace function ops.use_media(
-        asset uuid, customer uuid, wanted int8, standard int8, until timestamptz, forced bool
-      ) returns bool language plpgsql as $$
-      declare
-        held ops.media_customers;
-        before int8;
-      begin
-        insert into ops.media_customers (customer_id) values (customer) on conflict do nothing;
-        select * into held from ops.media_customers where customer_id = customer for update;
-        select bytes into before from ops.media_usage where asset_id = asset;
-        before := coalesce(before, 0);
-        if not forced and wanted > before and held.bytes - before + wanted > coalesce(held.quota, standard) then
-          return false;
-        end if;
-        if wanted = 0 and until is null then
-          delete from ops.media_usage where asset_id = asset;
-        else
-          insert into ops.media_usage (asset_id, customer_id, bytes, reserved_until)
-          values (asset, customer, wanted, until)
-          on conflict (asset_id) do update
-            set customer_id = excluded.customer_id, bytes = excluded.bytes, reserved_until = excluded.reserved_until;
-        end if;
-        return true;
-      end $$;
-      -- As use_media, if the count is still the one that its caller saw (null: none); a later count is newer.
-      create or replace function ops.correct_media(asset uuid, customer uuid, seen int8, counted int8)
-      returns void language plpgsql as $$
-      begin
-        insert into ops.media_customers (customer_id) values (customer) on conflict do nothing;
-        perform from ops.media_customers where customer_id = customer for update;
-        if seen is null then
-          insert into ops.media_usage (asset_id, customer_id, bytes)
-          select asset, customer, counted where counted > 0 on conflict do nothing;
-        elsif counted = 0 then
-          delete from ops.media_usage where asset_id = asset and bytes = seen and reserved_until is null;
-        else
-          update ops.media_usage set bytes = counted
-          where asset_id = asset and bytes = seen and reserved_until is null;
-        end if;
-      end $$;
-      -- The only writer of the sums: any change of a row, also one by hand, changes its customer's sum.
-      create or replace function ops.sum_media() returns trigger language plpgsql as $$
-      begin
-        if tg_op <> 'INSERT' then
-          update ops.media_customers set bytes = bytes - old.bytes where customer_id = old.customer_id;
-        end if;
-        if tg_op <> 'DELETE' then
-          insert into ops.media_customers as c (customer_id, bytes) values (new.customer_id, new.bytes)
-          on conflict (customer_id) do update set bytes = c.bytes + excluded.bytes;
-        end if;
-        return null;
-      end $$;
-      create or replace trigger media_usage_sum after insert or delete or update of bytes, customer_id
-        on ops.media_usage for each row execute function ops.sum_media();
-      -- Position of the walk over the library that corrects wrong counts.
-      create table if not exists ops.media_recount (
-        only_one bool primary key default true check (only_one),
-        -- The last asset that was checked; null: the walk begins.
-        after uuid,
-        next_at timestamptz not null default now()
-      );
-      insert into ops.media_recount default values on conflict do nothing`);
-  });
 
 export class MediaUsage {
   readonly #pool: Pool;

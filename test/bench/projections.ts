@@ -14,7 +14,6 @@ import { runProjections } from '#projections/engine/run.ts';
 import { createTables, dropTables, migrate } from '#projections/engine/tables.ts';
 import { groupOf, projectionOf } from '#projections/index.ts';
 import { consume } from '#runtime/consuming/consume.ts';
-import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
@@ -176,7 +175,6 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
   try {
     for (const line of await environment(url)) console.log(line);
     await migrate(pool);
-    await migrateConsumers(pool);
 
     const figures = { oursBirth: [], bareBirth: [], oursChange: [], bareChange: [], decode: [] } as Record<
       string,

@@ -15,7 +15,6 @@ import { processEnv, readConfig } from '#runtime/process/config.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { cadence } from '#services/insights/schedule.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
 import { InsightsWorker } from '#services/insights/worker.ts';
 import { sharedServer } from '#test/support/postgres.ts';
 import { openPublishing, PublishingWorld } from '#test/support/publishing.ts';
@@ -156,7 +155,6 @@ const opened = async (server: { readonly url: string }, admin: pg.Client, accoun
   url.pathname = `/${name}`;
   const clientId = await example(url.href);
   const parts = await openPublishing(url.href);
-  await migrateInsights(parts.pool);
   await fill(parts, clientId, accounts);
   const close = async () => {
     await parts.close();

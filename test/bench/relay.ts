@@ -12,6 +12,7 @@ import { toMessage } from '#infra/kafka/cloudevents.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
 import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
@@ -159,12 +160,8 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
   const store = new EventStoreDbStore({ url: server.url });
   const postgres = await sharedServer();
   const pool = openPool({ url: postgres.url });
-  const schema = `bench_${randomUUID().slice(0, 8)}`;
-  const stored = async () => {
-    const checkpoint = new PostgresRelayCheckpoint({ pool, schema, name: randomUUID() });
-    await checkpoint.prepare();
-    return checkpoint;
-  };
+  await migrateSchema(pool);
+  const stored = () => new PostgresRelayCheckpoint({ pool, name: randomUUID() });
   const bare = db.EventStoreDBClient.connectionString(server.url);
   try {
     const memory = new MemoryEventStore();
@@ -178,7 +175,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
       async () =>
         figures.memory.push(await relayed(memory, broker.brokers, new MemoryRelayCheckpoint(), events, inMemory)),
       async () => figures.send.push(await sent(records, broker.brokers)),
-      async () => figures.whole.push(await relayed(store, broker.brokers, await stored(), events, filled)),
+      async () => figures.whole.push(await relayed(store, broker.brokers, stored(), events, filled)),
       async () => figures.subscribe.push(await subscribed(bare, events, filled.after)),
     ];
     for (const turn of turns) await turn();
@@ -196,7 +193,6 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
   } finally {
     await Promise.all([store.close(), bare.dispose()]);
     await server.stop();
-    await pool.query(`drop schema if exists ${schema} cascade`);
     await pool.end();
     await postgres.stop();
     await broker.stop();

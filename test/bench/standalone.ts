@@ -16,7 +16,6 @@ import { openAdapters } from '#infra/adapters.ts';
 import { groupOf as analyticsGroupOf } from '#projections/analytics/live.ts';
 import { groupOf, projections } from '#projections/index.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -118,7 +117,6 @@ const provision = async (
   const config = readConfig({ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey });
   const adapters = await openAdapters({ name: 'bench', config, secrets: new Secrets(secretKey) });
   try {
-    await migratePositions(adapters.pool);
     await preload(adapters.pool, eventsBefore);
     const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
     const actor = { type: 'admin', id: 'bench' } as const;

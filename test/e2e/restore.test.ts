@@ -21,7 +21,7 @@ import { runPublisher } from '#services/publisher/publisher.ts';
 import { type DoubleProcess, doubleProcess } from '#test/support/eventstoredb/server-handle.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { type Broker, kafkaBroker, kafkaMissing } from '#test/support/kafka.ts';
-import { dataFolder, testDatabase } from '#test/support/postgres.ts';
+import { dataFolder, preparedDatabase, testDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { quick, quickNetwork } from '#test/support/publishing.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
@@ -58,12 +58,11 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
   let publisher: { readonly stop: () => Promise<void> } | null = null;
 
   t.before(async () => {
-    const [found, db, theirs] = await Promise.all([kafkaBroker(), testDatabase(), testDatabase()]);
+    const [found, db, theirs] = await Promise.all([kafkaBroker(), testDatabase(), preparedDatabase()]);
     if ('skip' in found) throw new Error(found.skip);
     broker = found;
     store = await doubleProcess({ data: journal });
     networks = new SandboxNetwork({ database: { url: theirs.url }, ...quickNetwork });
-    await networks.migrate();
     env = {
       DATABASE_URL: db.url,
       ESDB_URL: store.url,

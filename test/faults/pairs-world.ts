@@ -15,13 +15,11 @@ import { createStatements } from '#projections/analytics/tables.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
-import { everyWorkspace, migrateHolds, resumePublishing } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores, newestRestore, restored } from '#runtime/work/restores.ts';
+import { everyWorkspace, resumePublishing } from '#runtime/work/publishing-hold.ts';
+import { newestRestore, restored } from '#runtime/work/restores.ts';
 import { scopes } from '#schemas/apikey.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type OutcomesDeps, outcomesGroup, startOutcomes } from '#services/outcomes/outcomes.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { contextOf, createApiKey, createWorkspace } from '#services/workflows/provision.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
@@ -92,9 +90,6 @@ export class PairsWorld {
     const world = await startWorld({ databaseUrl, secrets, codec, deps: { analytics, blobs } });
     world.clock.shiftMs = outside.clock.aheadMs;
     const sandbox = new SandboxNetwork({ database: { url: networkUrl }, ...quickNetwork });
-    await sandbox.migrate();
-    for (const migrate of [migrateLeases, migrateAccountSlots, migrateHolds, migrateRestores])
-      await migrate(world.pool);
     for (const scene of outside.scenes) {
       scene.by = world.callerWith(scene.by.token ?? '');
       scene.operator = world.operator;
@@ -152,8 +147,6 @@ export class PairsWorld {
     const ledger = await original.sandbox.ledger({ after: 0, limit: 100_000 });
     await original.stop();
     const pool = openPool({ url: copy, max: 1, name: 'operator' });
-    await migrateHolds(pool);
-    await migrateRestores(pool);
     await restored(pool, asOf, 'ann');
     // By the clock of this world.
     const now = new Date(this.now()).toISOString();

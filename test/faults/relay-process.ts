@@ -17,9 +17,9 @@ await runProcess({
     const adapters = await openAdapters({ name: 'relay', config, secrets: new Secrets(config.secretKey ?? '') });
     onClose(adapters.close);
     const { pool, store } = adapters;
-    const checkpoint = new PostgresRelayCheckpoint({ pool, schema: 'relayed' });
-    await checkpoint.prepare();
-    await pool.query(`create table if not exists relayed.records
+    const checkpoint = new PostgresRelayCheckpoint({ pool });
+    await pool.query(`create schema if not exists relayed;
+      create table if not exists relayed.records
       (place bigint generated always as identity, key text not null, position bigint not null)`);
     const writer: Pick<LogWriter, 'send' | 'lastRecords'> = {
       send: async (records) => {

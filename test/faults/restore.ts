@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { openPool } from '#infra/postgres/pool.ts';
-import { everyWorkspace, migrateHolds, resumePublishing } from '#runtime/work/publishing-hold.ts';
-import { migrateRestores, newestRestore, restored } from '#runtime/work/restores.ts';
+import { everyWorkspace, resumePublishing } from '#runtime/work/publishing-hold.ts';
+import { newestRestore, restored } from '#runtime/work/restores.ts';
 import { patience } from '#test/support/patience.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { until } from '#test/support/until.ts';
@@ -104,8 +104,6 @@ export const restoreOnce = async (
   await keepNetwork(databaseUrl, copy);
 
   const operator = openPool({ url: copy, max: 1, name: 'operator' });
-  await migrateHolds(operator);
-  await migrateRestores(operator);
   await restored(operator, asOf, 'chaos');
   await operator.end();
   const after = await inWorld(copy, async (world) => {

@@ -11,7 +11,6 @@ import { Projector } from '#projections/engine/apply.ts';
 import { migrate } from '#projections/engine/tables.ts';
 import { projectionOf } from '#projections/index.ts';
 import { compareWithReplay } from '#projections/verify.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { openPublishing } from '#test/support/publishing.ts';
@@ -19,7 +18,6 @@ import { clientFields } from '#test/support/samples.ts';
 import { until } from '#test/support/until.ts';
 
 const { eventStore, codec, store, pool, close } = await openPublishing(process.argv[2] ?? '');
-await migratePositions(pool);
 await migrate(pool);
 const projection = projectionOf('clients');
 const projector = new Projector(projection, 1);

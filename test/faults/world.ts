@@ -9,17 +9,13 @@ import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { noteOf } from '#infra/clickhouse/embedded.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import type { Times } from '#runtime/process/settings/times.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
 import { scopes } from '#schemas/apikey.ts';
-import { migrateMedia } from '#services/media/tables.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import type { Before } from '#test/support/before.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
@@ -379,12 +375,7 @@ export class FaultWorld {
     const secrets = new Secrets(secretKey);
     const adapters = await openAdapters({ name: 'faults', config: readConfig(env), secrets });
     const sandbox = new SandboxNetwork({ database: { pool: adapters.pool } });
-    await sandbox.migrate();
-    await migratePositions(adapters.pool);
     await migrateReadModels(adapters.pool);
-    await migrateLeases(adapters.pool);
-    await migrateAccountSlots(adapters.pool);
-    await migrateMedia(adapters.pool);
     const codec = new EventCodec(adapters.dataKeys);
     const operator: Operator = {
       store: new DomainStore(adapters.store, codec, adapters.log.partitions),

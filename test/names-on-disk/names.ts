@@ -77,7 +77,6 @@ export const advisoryKeys: readonly string[] = [
   '7070718',
   '7070719',
   '7070720',
-  '7236001',
   'analytics',
   'event store tables *',
   'log * *',

@@ -7,9 +7,12 @@ const root = path.resolve(import.meta.dirname, '../..');
 const withoutComments = (text: string): string =>
   text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/^\s*(?:\/\/|--).*$/gm, '');
 
-const sources: readonly string[] = globSync('{schemas,contracts/{base,ports},services,projections,infra}/**/*.ts', {
-  cwd: root,
-})
+const sources: readonly string[] = globSync(
+  '{schemas,contracts/{base,ports},services,projections,infra}/**/*.{ts,sql}',
+  {
+    cwd: root,
+  },
+)
   .filter((file) => !file.includes('.suite'))
   .sort()
   .map((file) => withoutComments(readFileSync(path.join(root, file), 'utf8')));

@@ -1,4 +1,4 @@
-/** What the migrations make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
+/** What the numbered files make: tables and columns of each schema but `read`, whose views a rebuild makes anew. */
 
 export const tables: Readonly<Record<string, string>> = {
   'auth.attempts': 'key failures last_at',
@@ -16,6 +16,7 @@ export const tables: Readonly<Record<string, string>> = {
   'auth.withdrawals': 'subject times noted_at',
   'es.event_rows':
     'position stream revision id type data metadata created topic partition partition_key workspace unpacked_bytes packing',
+  'es.schema_versions': 'number name checksum applied_at',
   'es.layout': 'one partitions',
   'es.workspace_events': 'workspace position',
   'es.workspace_index': 'one position event_id',
@@ -70,6 +71,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.report_run_places': 'run_id report_id workspace_id taken_at',
   'ops.report_schedules': 'report_id workspace_id after due_at version look_at',
   'ops.report_subjects': 'client_id report_id workspace_id',
+  'ops.schema_versions': 'number name checksum applied_at',
   'ops.secret_keys': 'version check_value made_at',
   'ops.restore_words': 'account_id said_at said_by',
   'ops.restores': 'restored_at store_as_of declared_by completed_at',
@@ -144,4 +146,21 @@ export const clickhouseTables: readonly string[] = [
   'account_audience_days',
   'client_days',
   'workspace_days',
+];
+
+/** Schema, file and the first 16 digits of its checksum. */
+export const schemaFiles: readonly string[] = [
+  'ops 001-consuming 61147891deedf9f3',
+  'ops 002-accounts 2506b681f7d2bd9c',
+  'ops 003-work 8b7b2ad2100cc4db',
+  'ops 004-media 7909102fe68fd6e7',
+  'ops 005-insights ac5fb10c62d8a9cd',
+  'ops 006-analytics 5cad8cf8b6c6ec79',
+  'ops 007-reports bf08c238e483fdc2',
+  'ops 008-webhooks 4319c5d9bc7ddf9f',
+  'ops 009-auth bb1e1b6005d89f79',
+  'ops 010-sandbox 8ad87a27f9047941',
+  'es 001-events 72f61deea8e072e7',
+  'es 002-append bd113e1c81a1fdfe',
+  'es 003-workspaces 258f7b23fdc07ea3',
 ];

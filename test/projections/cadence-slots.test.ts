@@ -3,7 +3,6 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { showsNothing, showsSomethingSql } from '#domain/platforms/index.ts';
 import { slotsOf, takenSlotsOf } from '#projections/queries/cadence-slots.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -56,7 +55,6 @@ suite('slots of accounts in the read model', (t) => {
 
   t.before(async () => {
     pool = await readModelsPool();
-    await migrateAccountSlots(pool);
   });
 
   const target = async (accountId: string, given: Given, body: object = {}, of = workspaceId): Promise<string> => {

@@ -29,7 +29,6 @@ import { sameTexts } from '#projections/queries/same-texts.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/call/lists.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { watched } from '#test/support/pool.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { applyTo, type Given, history, instant, scheduledPost, TestKeys } from '#test/support/projecting.ts';
@@ -53,7 +52,6 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrate(pool);
-    await migrateAccountSlots(pool);
     knex = knexOf({ client: 'pg', connection: url, pool: { min: 0, max: 2 } });
     knex.on('query', ({ sql, bindings }) => statements.push({ sql, bindings }));
     // One big tenant; straight into the tables, for only the plans are looked at.

@@ -8,7 +8,6 @@ import { migrate } from '#projections/engine/tables.ts';
 import { projectionOf } from '#projections/index.ts';
 import { posts, withTargets } from '#projections/models/posts.ts';
 import { postTargets, type TargetRow } from '#projections/models/targets.ts';
-import { migrate as migratePositions } from '#runtime/consuming/positions.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -24,8 +23,6 @@ const clientsProjection = projectionOf('clients');
 const pool = await readModelsPool(8);
 
 suite('recounts', { timeoutMs: 120_000 }, (t) => {
-  t.before(() => migratePositions(pool));
-
   const connected = (clientId: string, name = 'ann'): Given => ({
     stream: `account-${randomUUID()}`,
     type: 'AccountConnected',

@@ -5,7 +5,7 @@ import { Pool } from 'pg';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { getWebhook, listWebhooks } from '#projections/models/webhook-endpoints.ts';
 import { type DeliveryKey, getDelivery, getReplays, listDeliveries } from '#projections/webhooks/queries.ts';
-import { ensurePartitions, migrate } from '#projections/webhooks/tables.ts';
+import { ensurePartitions } from '#projections/webhooks/tables.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -26,7 +26,6 @@ suite('queries of webhooks', { timeoutMs: 180_000 }, (t) => {
     const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrateReadModels(pool);
-    await migrate(pool);
     await ensurePartitions(
       pool,
       [0, 1, 2, 3].map((week) => begin + week * weekMs),

@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import { migrateConnectAttempts, PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
+import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
@@ -28,12 +28,8 @@ export const liveWorld = async (
   const { url } = await preparedDatabase();
   const pool = openPool({ url, max: 6, name: 'live' });
   const keys = new PostgresDataKeys({ pool, secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`) });
-  await keys.migrate();
-  await migrateConnectAttempts(pool);
   const credentials = new PostgresCredentials({ pool, keys });
-  await credentials.migrate();
   const codes = new PostgresConnectCodes({ pool });
-  await codes.migrate();
   const attempts = new PostgresConnectAttempts({ pool, keys });
   const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
   const live = { credentials, attempts, connectors: connectorsOf({ http, codes }) };

@@ -12,6 +12,7 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { type EmbeddedPostgres, startEmbedded } from '#infra/postgres/embedded.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import { engineAnswers } from './container-engine.ts';
 import { afterFile } from './suite.ts';
 
@@ -43,8 +44,19 @@ export interface SharedServer {
 
 let shared: Promise<SharedServer> | undefined;
 
-/** A database with the tables of all our processes, and no rows of a tenant, where the run has prepared one; else an empty one. */
-export const preparedDatabase = (): Promise<TestDatabase> => testDatabase(process.env.TEST_PREPARED_DATABASE);
+/**
+ * A database with the numbered tables of all our processes and no rows of a tenant; where the run has prepared one, a
+ * copy of it, which has the generated tables too.
+ */
+export const preparedDatabase = async (): Promise<TestDatabase> => {
+  const prepared = process.env.TEST_PREPARED_DATABASE;
+  const database = await testDatabase(prepared);
+  if (prepared !== undefined) return database;
+  const pool = new pg.Pool({ connectionString: database.url, max: 1 });
+  await migrateSchema(pool);
+  await pool.end();
+  return database;
+};
 
 /** An empty database on the shared server, or a copy of another one there. */
 export async function testDatabase(template = 'template1'): Promise<TestDatabase> {

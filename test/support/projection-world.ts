@@ -5,7 +5,6 @@ import type { Log } from '#contracts/ports/log.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
-import { migrate as migrateConsumers } from '#runtime/consuming/positions.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { preparedDatabase } from './postgres.ts';
@@ -32,7 +31,6 @@ export const projectionWorld = async (): Promise<ProjectionWorld> => {
   const store = await PostgresEventStore.open({ url });
   const log = await openPostgresLog({ url, store });
   await migrateReadModels(pool);
-  await migrateConsumers(pool);
   const keys = new TestKeys();
   const codec = new EventCodec(keys);
   const heads = new Map<string, bigint>();

@@ -34,8 +34,6 @@ import type { PostBody, Variant } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, type OutcomesDeps, startOutcomes } from '#services/outcomes/outcomes.ts';
-import { migrateOutcomes } from '#services/outcomes/tables.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
@@ -104,7 +102,6 @@ export const openPublishing = async (url: string, network: Partial<SandboxOption
   const pool = new pg.Pool({ connectionString: url, max: 8, application_name: 'publisher' });
   pool.on('error', () => undefined);
   const sandbox = new SandboxNetwork({ database: { url }, ...quickNetwork, ...network });
-  await sandbox.migrate();
   // One folder for all processes of a database.
   const folder = path.join(tmpdir(), `postline-publishing-${new URL(url).pathname.slice(1)}`);
   const secrets = new Secrets(`v1:${Buffer.alloc(32, 7).toString('base64')}`);
@@ -140,9 +137,7 @@ export class PublishingWorld {
 
   static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
     const parts = await openPublishing(url, network);
-    await migrateOutcomes(parts.pool);
     await migrateReadModels(parts.pool);
-    await migrateAccountSlots(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
 

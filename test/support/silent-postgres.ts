@@ -1,5 +1,5 @@
 /** A test database behind a proxy that can fall silent. */
-import { testDatabase } from './postgres.ts';
+import { preparedDatabase } from './postgres.ts';
 import { type TcpProxy, tcpProxy } from './tcp-proxy.ts';
 
 export interface ProxiedDatabase {
@@ -11,7 +11,7 @@ export interface ProxiedDatabase {
 }
 
 export const proxiedDatabase = async (): Promise<ProxiedDatabase> => {
-  const database = await testDatabase();
+  const database = await preparedDatabase();
   const direct = new URL(database.url);
   const proxies: TcpProxy[] = [];
   return {

@@ -9,8 +9,8 @@ import type { Log, LogRecord } from '#contracts/ports/log.ts';
 import { type WebhookCommand, webhook } from '#domain/webhook.ts';
 import { startDispatcher, webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { Handover } from '#projections/webhooks/handover.ts';
-import { migrateMint } from '#projections/webhooks/mint.ts';
-import { migrate as migrateDeliveries } from '#projections/webhooks/tables.ts';
+import { ensureMint } from '#projections/webhooks/mint.ts';
+import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, DomainStore, partitionKeyOf, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { type Executed, execute } from '#runtime/eventing/execute.ts';
@@ -57,8 +57,8 @@ export class WebhookWorld {
   /** @param events another store than the one in Postgres; the test then delivers the log itself */
   static async open(events?: EventStore): Promise<WebhookWorld> {
     const world = await projectionWorld();
-    await migrateDeliveries(world.pool);
-    await migrateMint(world.pool);
+    await ensureWeeks(world.pool);
+    await ensureMint(world.pool);
     return new WebhookWorld(world, events ?? world.store);
   }
 

@@ -1,7 +1,7 @@
 /** A dispatcher in a world with the api, and the records that a sender would write of its attempts. */
 
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
-import { migrateMint } from '#projections/webhooks/mint.ts';
+import { ensureMint } from '#projections/webhooks/mint.ts';
 import type { Attempt } from '#projections/webhooks/queries.ts';
 import { noSender } from '#test/support/no-sender.ts';
 import type { World } from './http.ts';
@@ -15,7 +15,7 @@ export interface Dispatching {
 /** Without a sender: minted deliveries wait in the queue. */
 export const dispatching = async (world: World): Promise<Dispatching> => {
   const { pool, log, eventStore, store, codec, logger } = world;
-  await migrateMint(pool);
+  await ensureMint(pool);
   const over = new AbortController();
   const { done } = startDispatcher({ pool, log, eventStore, store, codec, logger, handover: noSender }, over.signal);
   return {

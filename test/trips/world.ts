@@ -6,7 +6,6 @@ import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { mcpPart } from '#services/mcp/part.ts';
 import { startOutcomes } from '#services/outcomes/outcomes.ts';
-import { migrateAccountSlots } from '#services/publisher/account-slots.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
 import { ConsoleBrowser, consoleWorld, signedIn } from '#test/support/console.ts';
@@ -64,8 +63,6 @@ export const startPublishing = async ({ world }: TripWorld): Promise<() => Promi
   const { store, pool, log, eventStore, codec, logger } = world;
   const { blobs } = world.deps;
   const sandbox = new SandboxNetwork({ database: { url: world.db.url }, ...quickNetwork });
-  await sandbox.migrate();
-  await migrateAccountSlots(pool);
   const stopping = new AbortController();
   const workDir = mkdtempSync(path.join(tmpdir(), 'postline-trips-'));
   const publisher = { store, pool, blobs, workDir, adapterOf: () => sandbox, config: quick, clock: wallClock, logger };

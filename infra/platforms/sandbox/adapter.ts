@@ -95,11 +95,6 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     this.maxAheadMs = this.#insights.maxAheadMs;
   }
 
-  /** Makes the network's own schema where it is missing. Safe to call from several processes at once. */
-  migrate(): Promise<void> {
-    return this.#network.migrate();
-  }
-
   async close(): Promise<void> {
     await this.#ownPool?.end();
   }

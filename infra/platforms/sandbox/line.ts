@@ -3,10 +3,10 @@ import type pg from 'pg';
 import type { ThreadSegment } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf, titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { networkNow, offsetOf } from './clock.ts';
 import { contentHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
-import { networkNow, offsetOf } from './schema.ts';
 
 export interface CreateCall {
   readonly workspaceId: string;

@@ -1,14 +1,13 @@
 /** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
-import { withTableLock } from '#contracts/base/migration.ts';
 import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
 import type { Platform } from '#schemas/common.ts';
+import { networkNow, offsetOf } from './clock.ts';
 import type { Fault } from './faults.ts';
 import { contentHash, handleId, segmentHash } from './ids.ts';
 import { type CommentRow, type LedgerFilter, type LedgerRow, selectComments, selectLedger } from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
-import { networkNow, offsetOf, schema } from './schema.ts';
 
 export interface Container {
   readonly id: string;
@@ -39,19 +38,10 @@ const isUndone = 'exists (select from sandbox.undone u where u.platform = l.plat
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
 
-/** Any constant: one process at a time makes the network's schema. */
-const schemaLock = 7_236_001;
-
-/** Milliseconds by which the network's clock is ahead for this workspace; 0 where no process has made the network yet. */
+/** Milliseconds by which the network's clock is ahead for this workspace. */
 export const sandboxAhead = async (pool: Pick<pg.Pool, 'query'>, workspaceId: string): Promise<number> => {
-  try {
-    const { rows } = await pool.query<{ ahead: string }>(`select ${offsetOf('$1')} as ahead`, [workspaceId]);
-    return Number(rows[0]?.ahead ?? 0);
-  } catch (error) {
-    const isMissing = error instanceof Error && 'code' in error && (error.code === '42P01' || error.code === '3F000');
-    if (isMissing) return 0;
-    throw error;
-  }
+  const { rows } = await pool.query<{ ahead: string }>(`select ${offsetOf('$1')} as ahead`, [workspaceId]);
+  return Number(rows[0]?.ahead ?? 0);
 };
 
 export class Network {
@@ -59,10 +49,6 @@ export class Network {
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
-  }
-
-  async migrate(): Promise<void> {
-    await withTableLock(this.#pool, schemaLock, async (tx) => void (await tx.query(schema)));
   }
 
   async #query<R extends pg.QueryResultRow>(sql: string, parameters: unknown[]): Promise<R[]> {

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import type { Principal } from '../call/operation.ts';
 
 /** When each key and app was last used, to within a minute: noted in memory, written once for many calls. */
@@ -7,14 +6,6 @@ import type { Principal } from '../call/operation.ts';
 const flushMs = 3_000;
 /** Credentials that wait to be written; the uses of further ones are left out until the next time. */
 const maxWaiting = 20_000;
-
-export const migrateLastUses = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists auth;
-      create table if not exists auth.last_uses (credential_id uuid primary key, used_at timestamptz not null);
-    `);
-  });
 
 export class LastUses {
   readonly #pool: Pool;

@@ -2,7 +2,6 @@ import type { Pool } from 'pg';
 import { Rejection } from '#domain/decider.ts';
 import { report } from '#domain/report.ts';
 import { getReport } from '#projections/models/reports.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { countingQueue } from '../call/call-queue.ts';
@@ -20,19 +19,6 @@ export const maxWaiting = 20;
 const lapseMs = 60_000;
 /** Any constant; the lock has the workspace for its second half. */
 const lockClass = 7_070_719;
-
-export const migrateRunPlaces = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.report_run_places (
-        run_id uuid primary key,
-        report_id uuid not null,
-        workspace_id uuid not null,
-        taken_at timestamptz not null default now()
-      );
-      create index if not exists report_run_places_workspace on ops.report_run_places (workspace_id)`);
-  });
 
 const inLine = countingQueue('requests of report runs');
 

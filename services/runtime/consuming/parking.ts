@@ -18,42 +18,6 @@ export const behindReason = 'an earlier event of its stream is parked';
 /** Rows that were parked for a reason of their own. The planner uses their index only if a query repeats this text. */
 const isBlamed = `reason <> '${behindReason}'`;
 
-export const migrateParking = async (tx: PoolClient): Promise<void> => {
-  await tx.query(`
-    create table if not exists ops.parked_events (
-      consumer_group text not null,
-      stream text not null,
-      revision int8 not null,
-      event_id uuid not null,
-      type text not null,
-      position int8 not null,
-      reason text not null,
-      parked_at timestamptz not null default now(),
-      workspace_id uuid,
-      -- Of a stream's first row alone: from then on the stream is to be tried again.
-      retry_at timestamptz,
-      primary key (consumer_group, stream, revision)
-    );
-    -- Looked for first: an index would wait for all who write, and hold up those behind it.
-    do $$ begin
-      if to_regclass('ops.parked_events_blamed') is null then
-        create index parked_events_wanted on ops.parked_events (consumer_group, stream, revision)
-          where retry_at is not null;
-        create index parked_events_blamed on ops.parked_events (consumer_group, parked_at) where ${isBlamed};
-      end if;
-    end $$;
-    create table if not exists ops.skipped_events (
-      consumer_group text not null,
-      stream text not null,
-      revision int8 not null,
-      event_id uuid not null,
-      type text not null,
-      reason text not null,
-      skipped_at timestamptz not null default now(),
-      primary key (consumer_group, stream, revision)
-    )`);
-};
-
 /** Streams that a group may park within a minute. More bad streams have a common cause, so the group stops. */
 export const maxParkedStreams = 10;
 

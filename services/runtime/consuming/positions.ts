@@ -1,8 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import type { Lane, LanePosition } from '#contracts/ports/log.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { migrateParking } from './parking.ts';
 import { eventAt, type idsOf } from './same-history.ts';
 
 /** The position and owner of each lane of a group. The transactions of effects move these rows. */
@@ -37,41 +35,6 @@ export class Fenced extends Error {
     this.name = 'Fenced';
   }
 }
-
-export const migrate = async (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.consumer_positions (
-        consumer_group text not null,
-        lane text not null,
-        next_offset int8,
-        position int8,
-        epoch int8 not null default 0,
-        updated_at timestamptz not null default now(),
-        -- The newest event that a batch had at its end, and its position.
-        event_id uuid,
-        event_position int8,
-        primary key (consumer_group, lane)
-      ) with (fillfactor = 50);
-      -- False: another owner, or there already. A log that repeats older records takes no position back.
-      create or replace function ops.consume_move(m_group text, m_lane text, m_epoch int8, m_next int8, m_position int8,
-        m_event uuid) returns bool language plpgsql as $$
-      declare
-        is_known bool := m_event is not null;
-      begin
-        update ops.consumer_positions p
-        set next_offset = m_next, position = greatest(p.position, m_position), updated_at = now(),
-          event_id = case when is_known and (p.position is null or m_position >= p.position)
-            then m_event else p.event_id end,
-          event_position = case when is_known and (p.position is null or m_position >= p.position)
-            then m_position else p.event_position end
-        where p.consumer_group = m_group and p.lane = m_lane and p.epoch = m_epoch
-          and (p.next_offset, p.position) is distinct from (m_next, m_position);
-        return found;
-      end $$`);
-    await migrateParking(tx);
-  });
 
 /** Raises the epoch of a group's lanes, so that their owners can no longer write. */
 export const fence = async (tx: PoolClient, group: string): Promise<void> => {

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Rows that say of what power was taken: of a key, of an app's grant, or of members of a workspace. Who takes power
@@ -14,19 +13,6 @@ const all = '00000000-0000-0000-0000-000000000000';
 /** A row stands for so long: an append that began with it has ended by then, and read models have applied its event. */
 const keptHours = 1;
 const maxDropped = 1_000;
-
-export const migrateWithdrawals = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists auth;
-      create table if not exists auth.withdrawals (
-        -- A key, a grant or a live workspace; the nil UUID counts all withdrawals.
-        subject uuid primary key,
-        times int8 not null,
-        noted_at timestamptz not null
-      );
-      create index if not exists withdrawals_age on auth.withdrawals (noted_at)`);
-  });
 
 /**
  * Commits the row of the key, grant or live workspace. Call it before the append that takes the power. If we die in

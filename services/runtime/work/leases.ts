@@ -2,37 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import type { Pool } from 'pg';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Rows on database time: each gives one worker one subject for a while. A lease only avoids duplicate work. A stale
  * worker is harmless because the revision at which it appends has passed. The rows of a dead holder lapse.
  */
-
-export const migrateLeases = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create sequence if not exists ops.work_lease_epochs;
-      create table if not exists ops.work_leases (
-        kind text not null,
-        id text not null,
-        holder text not null,
-        -- From one sequence for all rows: no epoch comes twice, even if the row was deleted in between.
-        epoch bigint not null,
-        until timestamptz not null,
-        -- No worker may take it before this instant; null: as soon as it lapses.
-        not_before timestamptz,
-        primary key (kind, id)
-      ) with (fillfactor = 50)`);
-    // The index finds resting rows by the end of their rest; renewals change none of its columns. The check comes
-    // first, because `create index if not exists` waits for every writer even if the index exists.
-    const { rows } = await tx.query(`select to_regclass('ops.work_leases_resting') is null as missing`);
-    if (rows[0]?.missing === true) {
-      await tx.query(`
-        create index work_leases_resting on ops.work_leases (kind, not_before, id) where not_before is not null`);
-    }
-  });
 
 const acquireSql = `
 insert into ops.work_leases (kind, id, holder, epoch, until)

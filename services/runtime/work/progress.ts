@@ -1,22 +1,9 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * The progress of long work, for callers who wait. Progress is worthless once the work has ended, so the table is
  * unlogged: after a crash of Postgres the table is empty, and the next report of a worker fills it.
  */
-
-export const migrateProgress = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create unlogged table if not exists ops.progress (
-        id uuid primary key,
-        -- 0–1.
-        done float4 not null,
-        at timestamptz not null default now()
-      ) with (fillfactor = 50)`);
-  });
 
 /** Milliseconds after which a report is too old: its worker has died. */
 const freshMs = 60_000;

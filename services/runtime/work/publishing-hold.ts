@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { Reading } from './reading.ts';
 
 /**
@@ -13,19 +12,6 @@ export const everyWorkspace = 'all';
 
 /** Workspaces that may be held one by one: each process reads all rows. */
 export const maxHeldWorkspaces = 10_000;
-
-export const migrateHolds = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.publishing_holds (
-        -- A workspace, or 'all'.
-        scope text primary key,
-        since timestamptz not null,
-        -- The operator who set it.
-        set_by text not null
-      )`);
-  });
 
 export interface Hold {
   /** Null: a setting of this process. */

@@ -1,5 +1,4 @@
 import type { Pool } from 'pg';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { everyWorkspace } from './publishing-hold.ts';
 import { Reading } from './reading.ts';
 
@@ -8,25 +7,6 @@ import { Reading } from './reading.ts';
  * before it goes out, for ever. The row comes before the work on targets, so that a command that dies half way has
  * decided everything already, and a repeat of it only goes on.
  */
-
-export const migrateRestores = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.restores (
-        restored_at timestamptz primary key,
-        store_as_of timestamptz not null,
-        declared_by text not null,
-        -- Null: the targets that were due are not all recorded as unknown yet; they are at their claim all the same.
-        completed_at timestamptz
-      );
-      create table if not exists ops.restore_words (
-        account_id uuid primary key,
-        -- A person has looked at the account: of its targets that are due later none is out.
-        said_at timestamptz not null,
-        said_by text not null
-      )`);
-  });
 
 type Queries = Pick<Pool, 'query'>;
 

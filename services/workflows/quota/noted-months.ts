@@ -1,27 +1,10 @@
 import type { Pool } from 'pg';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
-import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 
 /**
  * Months in which places may have been taken for an append that never comes. Streams of months are in no topic of the
  * log, so the taker of such places notes the month first; the sweeper reads the streams of these months alone.
  */
-
-export const migrateNotedMonths = (pool: Pool): Promise<void> =>
-  withMigrationLock(pool, async (tx) => {
-    await tx.query(`
-      create schema if not exists ops;
-      create table if not exists ops.quota_months (
-        workspace_id uuid not null,
-        month text not null,
-        -- Since when the sweeper has not looked at it.
-        since timestamptz not null default now(),
-        -- When a process last noted it.
-        noted_at timestamptz not null default now(),
-        primary key (workspace_id, month)
-      );
-      create index if not exists quota_months_since on ops.quota_months (since)`);
-  });
 
 /**
  * For so many milliseconds a process notes a month once. With the time of a call it must stay below the age at which

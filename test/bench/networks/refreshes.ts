@@ -38,7 +38,6 @@ const night = async (world: PublishingWorld, accounts: number): Promise<readonly
   const keys = new PostgresDataKeys({ pool, secrets });
   const credentials = new PostgresCredentials({ pool, keys });
   const appLimits = new PostgresAppLimits({ pool });
-  for (const one of [keys, credentials, appLimits]) await one.migrate();
   const network = await startX();
   try {
     for (let at = 0; at < accounts; at += perWorkspace) {

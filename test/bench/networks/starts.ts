@@ -7,11 +7,8 @@ import { fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
-import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
-import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Account, PublishingWorld } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
@@ -76,9 +73,6 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
   const key = `v1:${randomBytes(32).toString('base64')}`;
   const keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
   const credentials = new PostgresCredentials({ pool, keys });
-  for (const one of [keys, credentials]) await one.migrate();
-  for (const Store of [PostgresAppLimits, PostgresConnectCodes, PostgresPushedPosts])
-    await new Store({ pool }).migrate();
   const networks = await simulate();
   const { accounts, ...origins } = networks.reported;
   const left = { x: [...accounts.x], telegram: [...accounts.telegram], bluesky: [...accounts.bluesky] };

@@ -9,7 +9,7 @@ import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Handles on one server, closed together. */
@@ -32,10 +32,9 @@ const handlesOn = (url: string, places?: WorkspacePositions) => {
 };
 
 const openPlaces = async () => {
-  const database = await testDatabase();
+  const database = await preparedDatabase();
   const pool = openPool({ url: database.url });
   const places = new WorkspacePositions(pool);
-  await places.prepare();
   const close = async (): Promise<void> => {
     await pool.end();
     await database.drop();

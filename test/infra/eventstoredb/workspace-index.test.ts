@@ -7,7 +7,7 @@ import { fillIndex, readPlacedWorkspace } from '#infra/eventstoredb/workspace-in
 import { openPool } from '#infra/postgres/pool.ts';
 import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -37,7 +37,7 @@ suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
   let pool: pg.Pool;
   let drop: () => Promise<void>;
   t.before(async () => {
-    const database = await testDatabase();
+    const database = await preparedDatabase();
     pool = openPool({ url: database.url });
     drop = database.drop;
   });
@@ -46,11 +46,10 @@ suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
     await drop?.();
   });
 
-  let schemas = 0;
+  /** Empty; those of the test before have stopped. */
   const openPlaces = async () => {
-    schemas += 1;
-    const places = new WorkspacePositions(pool, `places_${schemas}`);
-    await places.prepare();
+    const places = new WorkspacePositions(pool);
+    await places.forget(new AbortController().signal);
     return places;
   };
   const lines: string[] = [];
@@ -143,7 +142,7 @@ suite('EventStoreDB index of workspaces', { timeoutMs: 120_000 }, (t) => {
     const { counts, store } = counting(older);
     assert.deepEqual(ids(await whole(store, places, mine)), wanted);
     assert.ok(counts.events <= 5, `${counts.events} events for three`);
-    const { rows } = await pool.query(`select count(*)::int as n from places_${schemas}.workspace_events`);
+    const { rows } = await pool.query('select count(*)::int as n from ops.workspace_events');
     assert.equal(rows[0].n, 63, 'nothing is left of the other history');
   });
 

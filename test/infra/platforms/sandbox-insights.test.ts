@@ -14,7 +14,7 @@ import { x } from '#infra/platforms/sandbox/networks/x.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostFigures } from '#schemas/insights.ts';
 import { clipForAdapter } from '#test/support/clip.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -31,9 +31,8 @@ const required = (platform: Platform) =>
 
 /** A sandbox of its own, and what is published on it. */
 const opened = async () => {
-  const db = await testDatabase();
+  const db = await preparedDatabase();
   const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, pollMs: 20 });
-  await network.migrate();
   const clip = await clipForAdapter();
   const media = (platform: Platform): readonly PublishMedia[] =>
     capabilities(platform).textOnly ? [] : [{ ...clip, use: platform === 'instagram' ? 'reel' : 'feed' }];

@@ -14,7 +14,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { clipForAdapter } from '#test/support/clip.ts';
 import { type Clip, makeClip } from '#test/support/media/clips.ts';
 import { mediaFolder } from '#test/support/media/folder.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -38,12 +38,11 @@ const short = { boundaryDeadlineMs: 400, pollMs: 20 } as const;
 
 /** One network in a database of its own, for the suites of the port. */
 const harness = async () => {
-  const db = await testDatabase();
+  const db = await preparedDatabase();
   const opened: SandboxNetwork[] = [];
   const open = async () => {
     const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short });
     opened.push(network);
-    await network.migrate();
     return network;
   };
   const reader = await open();
@@ -81,7 +80,7 @@ suite('sandbox network as a scheduler', (t) => {
 });
 
 suite('sandbox network', (t) => {
-  let db: Awaited<ReturnType<typeof testDatabase>>;
+  let db: Awaited<ReturnType<typeof preparedDatabase>>;
   const opened: SandboxNetwork[] = [];
   const open = async (options: Partial<SandboxOptions> = {}) => {
     const network = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short, ...options });
@@ -90,10 +89,9 @@ suite('sandbox network', (t) => {
   };
   let network: SandboxNetwork;
   t.before(async () => {
-    db = await testDatabase();
+    db = await preparedDatabase();
     clips = await clipForAdapter();
     network = await open();
-    await Promise.all([network.migrate(), (await open()).migrate(), (await open()).migrate()]);
   });
   t.after(async () => {
     await Promise.all(opened.map((one) => one.close()));

@@ -8,7 +8,7 @@ import { appLimitsCases } from '#contracts/ports/app-limits.suite.ts';
 import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('limits of apps in memory', (t) => {
@@ -21,9 +21,8 @@ suite('limits of apps in Postgres', (t) => {
   let pool: Pool;
   let url = '';
   t.before(async () => {
-    url = (await testDatabase()).url;
+    url = (await preparedDatabase()).url;
     pool = openPool({ url });
-    await Promise.all([new PostgresAppLimits({ pool }).migrate(), new PostgresAppLimits({ pool }).migrate()]);
   });
   t.after(() => pool?.end());
 

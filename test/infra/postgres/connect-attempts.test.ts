@@ -3,11 +3,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { type AttemptBearer, type ConnectAttempt, maxAttempts } from '#contracts/ports/connect-attempts.ts';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
-import { migrateConnectAttempts, PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
+import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('attempts to connect an account in Postgres', (t) => {
@@ -15,10 +15,8 @@ suite('attempts to connect an account in Postgres', (t) => {
   let keys: PostgresDataKeys;
   let store: PostgresConnectAttempts;
   t.before(async () => {
-    pool = openPool({ url: (await testDatabase()).url, max: 8 });
+    pool = openPool({ url: (await preparedDatabase()).url, max: 8 });
     keys = new PostgresDataKeys({ pool, secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`) });
-    await keys.migrate();
-    await Promise.all([migrateConnectAttempts(pool), migrateConnectAttempts(pool)]);
     store = new PostgresConnectAttempts({ pool, keys });
   });
   t.after(() => pool?.end());

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { codeLimits } from '#contracts/ports/connect-codes.ts';
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { openPool } from '#infra/postgres/pool.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('one-time codes in Postgres', (t) => {
@@ -20,9 +20,8 @@ suite('one-time codes in Postgres', (t) => {
   const runOut = (code: string) =>
     pool.query('update ops.connect_codes set expires_at = now() where code = $1', [code]);
   t.before(async () => {
-    pool = openPool({ url: (await testDatabase()).url });
+    pool = openPool({ url: (await preparedDatabase()).url });
     codes = new PostgresConnectCodes({ pool });
-    await Promise.all([codes.migrate(), new PostgresConnectCodes({ pool }).migrate()]);
   });
   t.after(() => pool?.end());
 

@@ -41,9 +41,7 @@ suite('network credentials in Postgres', { timeoutMs: 120_000 }, (t) => {
     pool = openPool({ url: database.direct, max: 4 });
     pools.push(pool);
     keys = new PostgresDataKeys({ pool, secrets });
-    await keys.migrate();
     store = new PostgresCredentials({ pool, keys });
-    await Promise.all([store.migrate(), another().migrate()]);
   });
   t.after(async () => {
     await Promise.all(pools.map((one) => one.end()));

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 const secret = (version: string): string => `${version}:${randomBytes(32).toString('base64')}`;
@@ -21,8 +21,7 @@ suite('data keys in Postgres', (t) => {
     return new PostgresDataKeys({ pool, secrets, ...over });
   };
   t.before(async () => {
-    url = (await testDatabase()).url;
-    await Promise.all([another().migrate(), another().migrate()]);
+    url = (await preparedDatabase()).url;
   });
   t.after(async () => void (await Promise.all(pools.map((pool) => pool.end()))));
 

@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { type Pushed, pushedLimits } from '#contracts/ports/pushed-posts.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('posts that a network told of, in Postgres', (t) => {
@@ -11,9 +11,8 @@ suite('posts that a network told of, in Postgres', (t) => {
   let posts: PostgresPushedPosts;
   let places = 0;
   t.before(async () => {
-    pool = openPool({ url: (await testDatabase()).url });
+    pool = openPool({ url: (await preparedDatabase()).url });
     posts = new PostgresPushedPosts({ pool });
-    await Promise.all([posts.migrate(), new PostgresPushedPosts({ pool }).migrate()]);
   });
   t.after(() => pool?.end());
 

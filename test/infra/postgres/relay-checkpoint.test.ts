@@ -8,7 +8,7 @@ import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
 import { startRelay } from '#services/relay/loop.ts';
 import { fill, keepsTheLaw } from '#test/services/relay/world.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { RecordingLogWriter } from '#test/support/recording-log-writer.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -18,12 +18,10 @@ suite('relay checkpoint in Postgres', (t) => {
   let drop: () => Promise<void>;
   let names = 0;
   const open = async (): Promise<RelayCheckpoint> => {
-    const checkpoint = new PostgresRelayCheckpoint({ pool, name: `relay-${names++}` });
-    await checkpoint.prepare();
-    return checkpoint;
+    return new PostgresRelayCheckpoint({ pool, name: `relay-${names++}` });
   };
   t.before(async () => {
-    const database = await testDatabase();
+    const database = await preparedDatabase();
     drop = () => database.drop();
     pool = openPool({ url: database.url });
   });
@@ -32,9 +30,12 @@ suite('relay checkpoint in Postgres', (t) => {
     await drop();
   });
 
-  t('several processes can create the table at once', async () => {
-    const made = Array.from({ length: 4 }, () => new PostgresRelayCheckpoint({ pool, schema: 'fresh' }).prepare());
-    await Promise.all(made);
+  t('of several processes that make the row at once one holds it', async () => {
+    const made = Array.from({ length: 4 }, (_, at) =>
+      new PostgresRelayCheckpoint({ pool, name: 'fresh' }).acquire(`relay ${at}`, 60_000),
+    );
+    const taken = (await Promise.all(made)).filter((found) => found !== null);
+    assert.deepEqual(taken, [{ epoch: 1n, last: null }]);
   });
 
   t('has one holder at a time, each with a new epoch', async () => {

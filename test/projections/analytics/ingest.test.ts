@@ -3,7 +3,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
-import { analyticsStore, liveVersion, migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsStore, liveVersion } from '#projections/analytics/live.ts';
 import { isLost } from '#projections/analytics/lost.ts';
 import { mendLost } from '#projections/analytics/mend.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
@@ -39,7 +39,6 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
   let world: ProjectionWorld;
   t.before(async () => {
     world = await projectionWorld();
-    await migrateAnalytics(world.pool);
   });
   t.after(() => world?.close());
 

@@ -10,7 +10,6 @@ import {
   type Touched,
   unlock,
 } from '#projections/analytics/dirty.ts';
-import { migrateAnalytics } from '#projections/analytics/live.ts';
 import { markOutdated, startsWithRule } from '#projections/analytics/rules.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -19,7 +18,6 @@ suite('marks of days', (t) => {
   let pool: Pool;
   t.before(async () => {
     pool = new Pool({ connectionString: (await preparedDatabase()).url, max: 6 });
-    await migrateAnalytics(pool);
   });
   t.after(() => pool?.end());
 

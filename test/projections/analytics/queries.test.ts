@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { type AddressInfo, createServer } from 'node:net';
 import { Pool } from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
-import { analyticsStore, dropTables, ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsStore, dropTables, ensureTables } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { readEngaged } from '#projections/analytics/read-posts.ts';
 import type { AnalyticsReader, Board, SortMetric } from '#projections/analytics/rollup.ts';
@@ -663,7 +663,6 @@ suite('queries of the analytics', (t) => {
     const pool = new Pool({ connectionString: url, max: 2 });
     pool.on('error', () => undefined);
     afterFile(() => pool.end());
-    await migrateAnalytics(pool);
     const live = analyticsReader(analyticsStore(client, pool));
     const likesOf = async () => (await live.overview(workspace, week, {})).totals.likes;
     await ensureTables(client, 2);

@@ -5,7 +5,7 @@ import { interactionsOf } from '#domain/engagement.ts';
 import { utcZones, type Zones } from '#projections/analytics/calendar.ts';
 import { observationOf } from '#projections/analytics/encode.ts';
 import { Ingester } from '#projections/analytics/ingest.ts';
-import { ensureTables, migrateAnalytics } from '#projections/analytics/live.ts';
+import { ensureTables } from '#projections/analytics/live.ts';
 import { isLost } from '#projections/analytics/lost.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { countDays } from '#projections/analytics/recount.ts';
@@ -81,7 +81,6 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
     const [house, db] = await Promise.all([testClickHouse(), preparedDatabase()]);
     clickhouse = house;
     pool = new Pool({ connectionString: db.url, max: 4 });
-    await migrateAnalytics(pool);
     ingester = new Ingester(clickhouse.client, pool, 1);
     recounter = new Recounter(clickhouse.client, pool, 1, zonesOf);
   });

@@ -8,6 +8,8 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import { eventSchema } from '#infra/postgres/event-store.ts';
+import { operationalSchema } from '#infra/postgres/schema.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -176,6 +178,30 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     const bad = await typed('workspace list', { DATABASE_POOL: 'many' });
     assert.equal(bad.code, 2);
     assert.match(bad.output, /DATABASE_POOL/);
+  });
+
+  t('shows the files of tables that would run, and carries them out', async () => {
+    const { url } = await testDatabase();
+    const empty = { DATABASE_URL: url };
+    const files = [operationalSchema(), eventSchema('es')].flatMap(({ schema, files: all }) =>
+      all.map(({ name }) => ({ schema, file: name })),
+    );
+    const fresh = new pg.Pool({ connectionString: url, max: 1 });
+    try {
+      const shown = await typed('migrate --dry-run --json', empty);
+      assert.equal(shown.code, 0, shown.output);
+      assert.deepEqual(JSON.parse(shown.output), files);
+      const schemas = await fresh.query("select to_regnamespace('ops') as ops, to_regnamespace('es') as es");
+      assert.deepEqual(schemas.rows, [{ ops: null, es: null }], 'nothing was made');
+      const done = await typed('migrate --json', empty);
+      assert.deepEqual(JSON.parse(done.output), files);
+      const again = await typed('migrate --dry-run', empty);
+      assert.equal(again.output.trim(), 'none');
+      const { rows } = await fresh.query("select to_regclass('read.posts')::text as posts");
+      assert.deepEqual(rows, [{ posts: 'read.posts' }]);
+    } finally {
+      await fresh.end();
+    }
   });
 
   t('makes a workspace with an Owner and a twin, and renames both', async () => {

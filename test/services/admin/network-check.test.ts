@@ -11,7 +11,7 @@ import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
-import { migrateHolds, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Admin } from '#services/admin/context.ts';
 import { checkNetwork } from '#services/admin/network-check.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
@@ -40,7 +40,6 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     };
     const config = { ...readConfig(env), poolSize: 4 };
     adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
-    await migrateHolds(adapters.pool);
     store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
     const actor = { type: 'admin', id: 'test' } as const;
     operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };

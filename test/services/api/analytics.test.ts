@@ -661,7 +661,6 @@ suite('analytics over HTTP', (t) => {
     };
     assert.equal(await end(caller), dayAhead(0), 'no process has made the sandbox yet');
     const network = new SandboxNetwork({ database: world });
-    await network.migrate();
     await network.advance(7 * 86_400_000, workspaceId);
     assert.equal(await end(caller), dayAhead(7));
     for (const one of [other, world.owner]) assert.equal(await end(one), dayAhead(0));

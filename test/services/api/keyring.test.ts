@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { createHash, randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { PostgresRelayCheckpoint } from '#infra/postgres/relay-checkpoint.ts';
 import { type RunningProjections, runProjections } from '#projections/engine/run.ts';
 import { Freshness, type FreshnessSources } from '#projections/queries/freshness.ts';
 import { listParked } from '#runtime/consuming/parked-reads.ts';
@@ -263,7 +262,6 @@ suite('keyring', (t) => {
          on conflict (name) do update set position = $1`,
         [position],
       );
-    await new PostgresRelayCheckpoint({ pool: world.pool, schema: 'ops' }).prepare();
     const away = async (): Promise<never> => Promise.reject(new Error('away'));
     const reset = async () => [];
     const log = { reset, ends: async () => [] };

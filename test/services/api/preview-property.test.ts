@@ -12,7 +12,6 @@ import { contentFor, firstCommentOf } from '#domain/post/content.ts';
 import { target } from '#domain/post-target/target.ts';
 import { type LedgerRow, SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { Variant } from '#schemas/post.ts';
@@ -184,9 +183,7 @@ suite('a preview keeps its word', { timeoutMs: 180_000 }, (t) => {
       foreign: (await readyAsset(store, twin, 'image', { clientId: other.clientId })).id,
     };
     await world.settled();
-    await migrateLeases(pool);
     sandbox = new SandboxNetwork({ database: { url: db.url }, ...quickNetwork });
-    await sandbox.migrate();
     workDir = await mkdtemp(path.join(tmpdir(), 'postline-preview-'));
     const given = { store, pool, blobs: deps.blobs, workDir, adapterOf: () => sandbox, config: quick, logger };
     publishing = runPublisher({ ...given, clock: wallClock, pollMs: 25 }, stop.signal);

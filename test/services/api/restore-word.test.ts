@@ -3,7 +3,6 @@ import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { noAdapter } from '#domain/publish-failures.ts';
 import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { migrateLeases } from '#runtime/work/leases.ts';
 import { Restores, restored } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -91,7 +90,6 @@ suite('a person’s word after a restore', (t) => {
     const said = await mcp.call('confirm_account', { accountId: on(one, 'telegram') });
     assert.equal(said.isError, false, said.text);
     // As a publisher left it when its questions were over.
-    await migrateLeases(world.pool);
     await world.pool.query(
       `insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
        values ($1, $2, 'gone', 1, now(), now() + interval '1 hour')`,

@@ -6,7 +6,6 @@ import { openPool } from '#infra/postgres/pool.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { AccessTokenError, AccessTokens, isAccessToken } from '#services/auth/access-tokens.ts';
 import { rotateSigningKey, SigningKeys } from '#services/auth/oauth/keys.ts';
-import { migrateOAuth } from '#services/auth/oauth/tables.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -25,7 +24,6 @@ suite('access tokens', (t) => {
     db = await preparedDatabase();
     pool = openPool({ url: db.url, max: 3, name: 'test' });
     secrets = new Secrets(secretKey());
-    await migrateOAuth(pool);
     await new SigningKeys(pool, secrets).current();
   });
   t.after(async () => {

@@ -41,7 +41,6 @@ suite('people: deaths', { timeoutMs: 180_000 }, (t) => {
     const secrets = new Secrets(key);
     // The data keys are shared with the processes that die.
     const keys = new PostgresDataKeys({ pool: world.pool, secrets });
-    await keys.migrate();
     const store = new DomainStore(world.eventStore, new EventCodec(keys), defaultPartitions);
     people = { ...peopleDepsOf(world), store, secrets };
   });

@@ -7,7 +7,6 @@ import { closePage } from '#services/insights/closings.ts';
 import { onEvents } from '#services/insights/intake.ts';
 import { askPage } from '#services/insights/refreshes.ts';
 import { cadence } from '#services/insights/schedule.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
 import { startInsights } from '#services/insights/worker.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
@@ -24,7 +23,6 @@ suite('events about many accounts', { timeoutMs: 120_000 }, (t) => {
   const workspaceId = randomUUID();
   t.before(async () => {
     parts = await PublishingWorld.open((await preparedDatabase()).url);
-    await migrateInsights(parts.pool);
   });
   t.after(() => parts?.close());
 

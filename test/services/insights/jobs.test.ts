@@ -7,7 +7,6 @@ import { createLogger } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type DueAccount, DueAccountSearch, firstSql, stepSql } from '#services/insights/due.ts';
 import { completeRefreshes } from '#services/insights/refreshes.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
 import { patience } from '#test/support/patience.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { openPublishing } from '#test/support/publishing.ts';
@@ -21,7 +20,6 @@ suite('due accounts and refreshes', (t) => {
     const { url } = await preparedDatabase();
     parts = await openPublishing(url);
     pool = new pg.Pool({ connectionString: url, max: 2 });
-    await migrateInsights(pool);
   });
   t.after(async () => {
     await pool?.end();

@@ -9,7 +9,6 @@ import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AccountMetricsEvent, TargetMetricsEvent } from '#schemas/insights.ts';
 import type { InsightsDeps } from '#services/insights/deps.ts';
-import { migrateInsights } from '#services/insights/tables.ts';
 import { type InsightsProcess, startInsights } from '#services/insights/worker.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, type openPublishing, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
@@ -52,7 +51,6 @@ export class MetricsWorld {
 
   static async open(timezone = 'Europe/Berlin'): Promise<MetricsWorld> {
     const posts = await PublishingWorld.open((await preparedDatabase()).url);
-    await migrateInsights(posts.pool);
     const owner = { memberId: randomUUID(), name: 'Olga' };
     const create = { type: 'Create', name: 'North', timezone, owner } as const;
     await execute(posts.store, workspace, posts.workspaceId, create, posts.context());

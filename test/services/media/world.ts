@@ -18,7 +18,6 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import type { MediaNeed } from '#schemas/media.ts';
 import type { MediaDeps } from '#services/media/deps.ts';
 import { startMedia } from '#services/media/media.ts';
-import { migrateMedia } from '#services/media/tables.ts';
 import { usesOf } from '#services/media/uses.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
@@ -80,7 +79,6 @@ export class MediaWorld {
 
   static async open(): Promise<MediaWorld> {
     const posts = await PublishingWorld.open((await preparedDatabase()).url);
-    await migrateMedia(posts.pool);
     return new MediaWorld(posts);
   }
 

@@ -36,9 +36,7 @@ suite('credentials are refreshed ahead', { timeoutMs: 120_000 }, (t) => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
     const { pool } = world;
     const keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
-    await keys.migrate();
     credentials = new PostgresCredentials({ pool, keys });
-    await credentials.migrate();
     clientId = await world.client();
   });
   t.after(async () => {

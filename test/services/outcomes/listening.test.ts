@@ -50,11 +50,9 @@ suite('networks are listened to', { timeoutMs: 180_000 }, (t) => {
     network = await TelegramSimulator.start();
     const { pool } = world;
     keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
-    await keys.migrate();
     credentials = new PostgresCredentials({ pool, keys });
     connectCodes = new PostgresConnectCodes({ pool });
     pushedPosts = new PostgresPushedPosts({ pool });
-    for (const one of [credentials, connectCodes, pushedPosts]) await one.migrate();
     clientId = await world.client();
   });
   t.after(async () => {

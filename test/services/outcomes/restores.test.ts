@@ -31,7 +31,6 @@ suite('after a restore from an older copy', { timeoutMs: 240_000 }, (t) => {
   let x: XWorld;
   t.before(async () => {
     networks = new SandboxNetwork({ database: { url: (await preparedDatabase()).url }, ...quickNetwork });
-    await networks.migrate();
     x = await xWorld();
   });
   t.after(async () => {

@@ -24,9 +24,7 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
       pool: world.pool,
       secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`),
     });
-    await keys.migrate();
     credentials = new PostgresCredentials({ pool: world.pool, keys });
-    await credentials.migrate();
     clientId = await world.client();
   });
   t.after(() => world?.close());

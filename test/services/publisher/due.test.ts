@@ -4,8 +4,7 @@ import { Pool, type PoolClient } from 'pg';
 import { migrate } from '#projections/engine/tables.ts';
 import { spareRows } from '#projections/queries/due-targets.ts';
 import { takeFairly } from '#runtime/work/fair-pick.ts';
-import { Leases, migrateLeases } from '#runtime/work/leases.ts';
-import { migrateHolds } from '#runtime/work/publishing-hold.ts';
+import { Leases } from '#runtime/work/leases.ts';
 import { DueSearch } from '#services/publisher/due-search.ts';
 import type { SearchScope } from '#services/publisher/search.ts';
 import { publisherSlots } from '#services/publisher/shares.ts';
@@ -23,8 +22,6 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   t.before(async () => {
     pool = new Pool({ connectionString: (await preparedDatabase()).url, max: 4 });
     await migrate(pool);
-    await migrateLeases(pool);
-    await migrateHolds(pool);
     // Its statistics of a moment when the table was all but empty would choose another plan.
     await pool.query('alter table read.post_targets_v1 set (autovacuum_enabled = off)');
   });

@@ -14,7 +14,6 @@ suite('what a start finds out of a restore that nobody declared', { timeoutMs: 1
   let networks: SandboxNetwork;
   t.before(async () => {
     networks = new SandboxNetwork({ database: { url: (await preparedDatabase()).url }, ...quickNetwork });
-    await networks.migrate();
   });
   t.after(() => networks?.close());
 

@@ -6,7 +6,6 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { onEvents } from '#services/reports/intake.ts';
 import { reviewPage } from '#services/reports/reviews.ts';
-import { migrateReports } from '#services/reports/tables.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -17,7 +16,6 @@ suite('reviews of reports', { timeoutMs: 120_000 }, (t) => {
   let pool: pg.Pool;
   t.before(async () => {
     pool = new pg.Pool({ connectionString: (await preparedDatabase()).url, max: 3 });
-    await migrateReports(pool);
   });
   t.after(() => pool?.end());
 

@@ -8,7 +8,7 @@ import { targetmetrics } from '#domain/insights.ts';
 import { type ReportCommand, type ReportRun, report } from '#domain/report.ts';
 import { workspace } from '#domain/workspace.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
-import { analyticsStore, migrateAnalytics } from '#projections/analytics/live.ts';
+import { analyticsStore } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { runAnalytics } from '#projections/analytics/run.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -17,7 +17,6 @@ import type { PostFigures } from '#schemas/insights.ts';
 import type { ReportDefinition } from '#schemas/report.ts';
 import type { ReportDeps } from '#services/reports/deps.ts';
 import { startReports } from '#services/reports/reports.ts';
-import { migrateReports } from '#services/reports/tables.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, quick, type Running } from '#test/support/publishing.ts';
@@ -62,8 +61,6 @@ export class ReportsWorld {
 
   static async open(): Promise<ReportsWorld> {
     const posts = await PublishingWorld.open((await preparedDatabase()).url);
-    await migrateReports(posts.pool);
-    await migrateAnalytics(posts.pool);
     const world = new ReportsWorld(posts, await testClickHouse());
     await world.workspace(posts.workspaceId, 'UTC');
     return world;

@@ -14,7 +14,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import type { Attempt } from '#services/webhooks/delivery-decision.ts';
 import type { SenderConfig, SenderDeps } from '#services/webhooks/deps.ts';
 import { Sender } from '#services/webhooks/sender.ts';
-import { migrateSender } from '#services/webhooks/statements.ts';
+import { ensureSender } from '#services/webhooks/statements.ts';
 import { secretKey } from '#test/support/domain.ts';
 import { afterFile } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -117,7 +117,7 @@ export class SenderWorld {
 
   static async open(): Promise<SenderWorld> {
     const webhooks = await WebhookWorld.open();
-    await migrateSender(webhooks.world.pool);
+    await ensureSender(webhooks.world.pool);
     webhooks.dispatch();
     return new SenderWorld(webhooks);
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Pool } from 'pg';
-import { MediaUsage, migrateMediaUsage } from '#services/workflows/media-usage.ts';
+import { MediaUsage } from '#services/workflows/media-usage.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -9,7 +9,6 @@ suite('media usage', (t) => {
   let pool: Pool;
   t.before(async () => {
     pool = new Pool({ connectionString: (await preparedDatabase()).url, max: 8 });
-    await migrateMediaUsage(pool);
   });
   t.after(() => pool.end());
 

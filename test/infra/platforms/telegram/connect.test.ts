@@ -6,7 +6,7 @@ import { checkBot, checkChat, operatorConnector, ownBotConnector } from '#infra/
 import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Bot } from '#test/support/networks/telegram/state.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './world.ts';
 
@@ -83,9 +83,8 @@ suite("telegram is connected by the operator's bot", (t) => {
   t.before(async () => {
     it = await telegramWorld();
     bot = it.network.bot();
-    pool = openPool({ url: (await testDatabase()).url });
+    pool = openPool({ url: (await preparedDatabase()).url });
     codes = new PostgresConnectCodes({ pool });
-    await codes.migrate();
   });
   t.after(async () => {
     await pool?.end();

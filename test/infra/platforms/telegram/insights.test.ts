@@ -5,7 +5,7 @@ import { postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { TelegramInsights } from '#infra/platforms/telegram/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './world.ts';
 
@@ -14,9 +14,8 @@ const listening = async () => {
   const bot = it.network.bot();
   const chat = it.network.chat({ username: 'acme_figures' });
   const account = await it.account(chat, bot);
-  const pool = openPool({ url: (await testDatabase()).url });
+  const pool = openPool({ url: (await preparedDatabase()).url });
   const pushed = new PostgresPushedPosts({ pool });
-  await pushed.migrate();
   let ahead = 0;
   const clock = () => Date.now() + ahead;
   const source = new TelegramInsights({ ...it.options, clock, pushed });

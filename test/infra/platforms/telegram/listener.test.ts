@@ -8,7 +8,7 @@ import { PostgresConnectCodes } from '#infra/postgres/connect-codes.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { PostgresPushedPosts } from '#infra/postgres/pushed-posts.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { telegramWorld } from './world.ts';
@@ -20,11 +20,9 @@ suite("the operator's bot is listened to", (t) => {
   let pushed: PostgresPushedPosts;
   t.before(async () => {
     it = await telegramWorld();
-    pool = openPool({ url: (await testDatabase()).url });
+    pool = openPool({ url: (await preparedDatabase()).url });
     codes = new PostgresConnectCodes({ pool });
     pushed = new PostgresPushedPosts({ pool });
-    await codes.migrate();
-    await pushed.migrate();
   });
   t.after(async () => {
     await pool?.end();

@@ -4,17 +4,15 @@ import type { Pool } from 'pg';
 import { within } from '#contracts/base/within.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
-import { migrate } from '#runtime/consuming/positions.ts';
 import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { silentServer } from '#test/support/silent-server.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('lane health of a process', (t) => {
   let pool: Pool;
   t.before(async () => {
-    pool = openPool({ url: (await testDatabase()).url, max: 2 });
-    await migrate(pool);
+    pool = openPool({ url: (await preparedDatabase()).url, max: 2 });
   });
   t.after(() => pool?.end());
 

@@ -13,19 +13,17 @@ import {
   unpark,
 } from '#runtime/consuming/parked-requests.ts';
 import { behindReason, parkedStreams, setAside, TooManyParked } from '#runtime/consuming/parking.ts';
-import { migrate } from '#runtime/consuming/positions.ts';
 import type { StoredBytes } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('parking', { timeoutMs: 60_000 }, (t) => {
   let pool: Pool;
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new Pool({ connectionString: url, max: 4 });
     await migrateReadModels(pool);
-    await migrate(pool);
   });
   t.after(() => pool?.end());
 

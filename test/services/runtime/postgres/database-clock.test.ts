@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import pg from 'pg';
 import { DatabaseClock, type DatabaseClockOptions } from '#runtime/postgres/database-clock.ts';
 import { createLogger, Readiness } from '#runtime/process/telemetry.ts';
-import { Leases, migrateLeases } from '#runtime/work/leases.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { Leases } from '#runtime/work/leases.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -26,9 +26,8 @@ suite("the database's clock", (t) => {
   const clockCheck = async (readiness: Readiness) => (await readiness.ask()).find(({ name }) => name === 'clock');
 
   t.before(async () => {
-    pool = new pg.Pool({ connectionString: (await testDatabase()).url, max: 3 });
+    pool = new pg.Pool({ connectionString: (await preparedDatabase()).url, max: 3 });
     pool.on('error', () => undefined);
-    await migrateLeases(pool);
   });
   t.after.each(async () => {
     for (const clock of open.splice(0)) await clock.close();

@@ -4,9 +4,9 @@ import pg from 'pg';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
 import { LeasedWork, type LeasedWorkOptions } from '#runtime/work/leased-work.ts';
-import { Leases, migrateLeases } from '#runtime/work/leases.ts';
+import { Leases } from '#runtime/work/leases.ts';
 import { WakeSignal } from '#runtime/work/wake-signal.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -27,9 +27,8 @@ interface Chore {
 suite('leased work', (t) => {
   let pool: pg.Pool;
   t.before(async () => {
-    const { url } = await testDatabase();
+    const { url } = await preparedDatabase();
     pool = new pg.Pool({ connectionString: url, max: 5 });
-    await migrateLeases(pool);
     await pool.query(`
       create table chores (id uuid primary key default gen_random_uuid(), workspace_id uuid not null,
         due_at timestamptz not null default now(), done boolean not null default false);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { LeaseLost, Leases, migrateLeases } from '#runtime/work/leases.ts';
-import { testDatabase } from '#test/support/postgres.ts';
+import { LeaseLost, Leases } from '#runtime/work/leases.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -17,10 +17,8 @@ suite('leases', (t) => {
   const ids = (one: readonly { readonly id: string }[]) => one.map(({ id }) => id).sort();
 
   t.before(async () => {
-    const db = await testDatabase();
+    const db = await preparedDatabase();
     pool = new pg.Pool({ connectionString: db.url, max: 5 });
-    await migrateLeases(pool);
-    await migrateLeases(pool);
   });
   t.after.each(async () => {
     for (const one of open.splice(0)) await one.close();

@@ -1,0 +1,172 @@
+/**
+ * Tables as numbered files, each carried out once in a database, in the order of their numbers. A file that was carried
+ * out never changes: a table changes by the next file. Each file has a transaction of its own, with its row in
+ * `schema_versions`; so a process that dies between two files leaves a database that the next start completes.
+ */
+import { createHash } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import type pg from 'pg';
+import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
+import { SetupError } from '#contracts/ports/setup-error.ts';
+
+export interface SchemaFile {
+  readonly number: number;
+  readonly name: string;
+  readonly sql: string;
+}
+
+/** Files of one Postgres schema, which also keeps the table of those that were carried out. */
+export interface NumberedSchema {
+  /** A name that passed `checkSchemaName`. */
+  readonly schema: string;
+  /** Key of the advisory lock under which a process carries them out; the same in every release. */
+  readonly lock: number | string;
+  /** By their numbers, which begin at 1 and have no gaps. */
+  readonly files: readonly SchemaFile[];
+}
+
+interface Applied {
+  readonly number: number;
+  readonly name: string;
+  readonly checksum: string;
+}
+
+/** The gap after a file, before the next, in which a test kills the process. */
+export type SchemaGap = 'schema.file';
+
+export interface SchemaOptions {
+  /** Receives a line about a database that a newer build has changed. */
+  readonly warn?: (line: string) => void;
+  readonly faultPoint?: (name: SchemaGap) => void;
+}
+
+const folder = path.join(import.meta.dirname, 'schema');
+
+const readFiles = (): readonly SchemaFile[] =>
+  readdirSync(folder)
+    .filter((name) => name.endsWith('.sql'))
+    .sort()
+    .map((name) => ({
+      number: Number(name.slice(0, 3)),
+      name: name.slice(0, -'.sql'.length),
+      sql: readFileSync(path.join(folder, name), 'utf8'),
+    }));
+
+let known: NumberedSchema | undefined;
+
+/** The tables of every process: all except the events and the generated tables of the read models. */
+export const operationalSchema = (): NumberedSchema => {
+  known ??= { schema: 'ops', lock: tablesLock, files: readFiles() };
+  return known;
+};
+
+export const checksumOf = ({ sql }: SchemaFile): string => createHash('sha256').update(sql).digest('hex');
+
+const otherFile = (schema: string, applied: Applied, file: SchemaFile | undefined): SetupError =>
+  new SetupError(
+    `DATABASE_URL: the database was made with another ${applied.name} than this build has` +
+      `${file === undefined || file.name === applied.name ? '' : ` (here ${file.name} has its number)`}: ` +
+      `its checksum in ${schema}.schema_versions is ${applied.checksum.slice(0, 12)}` +
+      `${file === undefined ? '' : `, here it is ${checksumOf(file).slice(0, 12)}`}. Start the release that made it or a ` +
+      'later one; in development, begin with an empty database.',
+  );
+
+interface Plan {
+  /** To be carried out, in this order. */
+  readonly pending: readonly SchemaFile[];
+  /** Files that a newer build has carried out. */
+  readonly newer: readonly Applied[];
+}
+
+/** @throws SetupError when a file that was carried out is another one here */
+const planFor = ({ schema, files }: NumberedSchema, applied: readonly Applied[]): Plan => {
+  const here = new Map(files.map((file) => [file.number, file]));
+  for (const one of applied) {
+    const file = here.get(one.number);
+    if (file === undefined ? one.number <= files.length : checksumOf(file) !== one.checksum)
+      throw otherFile(schema, one, file);
+  }
+  const newer = applied.filter(({ number }) => number > files.length);
+  const done = new Set(applied.map(({ number }) => number));
+  return { pending: newer.length > 0 ? [] : files.filter(({ number }) => !done.has(number)), newer };
+};
+
+/** SQLSTATEs of a database without the table: nothing was carried out. */
+const lacksTable: readonly unknown[] = ['42P01', '3F000'];
+
+const appliedIn = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<readonly Applied[]> => {
+  try {
+    const { rows } = await db.query<Applied>(
+      `select number, name, checksum from ${schema}.schema_versions order by number`,
+    );
+    return rows;
+  } catch (error) {
+    if (lacksTable.includes((error as { code?: unknown }).code)) return [];
+    throw error;
+  }
+};
+
+/** The files that `migrateSchema` would carry out now. Writes nothing. */
+export const pendingFiles = async (
+  pool: pg.Pool,
+  numbered: NumberedSchema = operationalSchema(),
+): Promise<readonly SchemaFile[]> => planFor(numbered, await appliedIn(pool, numbered.schema)).pending;
+
+const earlierBuild = (cause: unknown): SetupError =>
+  new SetupError(
+    'DATABASE_URL: the database has tables of a build before 1.0, which this build does not take over. Name an empty one.',
+    { cause },
+  );
+
+/** Carries out the next file, unless another process has done so meanwhile. @returns whether more follow */
+const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<boolean> => {
+  const { schema } = numbered;
+  let more = false;
+  await withTableLock(pool, numbered.lock, async (tx) => {
+    await tx.query(`
+      create schema if not exists ${schema};
+      create table if not exists ${schema}.schema_versions (
+        number int4 primary key,
+        name text not null,
+        checksum text not null,
+        applied_at timestamptz not null default now()
+      )`);
+    const [file, ...rest] = planFor(numbered, await appliedIn(tx, schema)).pending;
+    more = rest.length > 0;
+    if (file === undefined) return;
+    try {
+      await tx.query(file.sql);
+    } catch (error) {
+      const isTaken = (error as { code?: unknown }).code === '42P07';
+      throw isTaken && file.number === 1 ? earlierBuild(error) : error;
+    }
+    await tx.query(`insert into ${schema}.schema_versions (number, name, checksum) values ($1, $2, $3)`, [
+      file.number,
+      file.name,
+      checksumOf(file),
+    ]);
+  });
+  return more;
+};
+
+/**
+ * Brings the tables to this build. An up-to-date database costs one read. Of several processes one carries a file out
+ * and the others wait. A database of a newer build stays as it is: its files leave former tables usable.
+ * @throws SetupError when a file that was carried out is another one here; else as `withTableLock`
+ */
+export const migrateSchema = async (
+  pool: pg.Pool,
+  { warn, faultPoint }: SchemaOptions = {},
+  numbered: NumberedSchema = operationalSchema(),
+): Promise<void> => {
+  const { pending, newer } = planFor(numbered, await appliedIn(pool, numbered.schema));
+  if (newer.length > 0) {
+    const names = newer.map(({ name }) => name).join(', ');
+    warn?.(`a newer build has changed the tables of ${numbered.schema} (${names}): they stay as they are`);
+  }
+  for (let more = pending.length > 0; more; ) {
+    more = await carryOutNext(pool, numbered);
+    faultPoint?.('schema.file');
+  }
+};
