@@ -56,6 +56,9 @@ const root = path.resolve(import.meta.dirname, '..');
 const prepareJob = checkJob('prepare', [path.join(root, 'test/support/prepare.ts')], root);
 /** Where the files of `--quick` begin; the names on disk start a Postgres of their own. */
 const QUICK = [
+  'test/folder-papers.test.ts',
+  'test/papers.test.ts',
+  'test/walks.test.ts',
   ...['test/architecture.test.ts', 'test/names-on-disk.test.ts', 'test/patterns.test.ts'],
   ...['test/schemas/', 'test/services/domain/'],
 ];

@@ -3,7 +3,6 @@
  * log's acknowledgement, so a crash in between repeats records and never drops one. An instance that lost its lease
  * without noticing (a zombie) may repeat a batch once more; readers of the log tolerate both.
  */
-
 import { backOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -13,7 +12,6 @@ import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/cons
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import type { RelayCheckpoint, RelayLease } from '#services/relay/checkpoint.ts';
 import { RelayQueue } from '#services/relay/queue.ts';
 import { toRecord } from '#services/relay/record.ts';
 
@@ -39,7 +37,7 @@ export interface RelayOptions {
   readonly restsMs?: readonly number[];
 }
 
-export interface RelayStatus {
+interface RelayStatus {
   readonly role: 'standby' | 'active' | 'stopped';
   /** Why it stopped; null while it runs. It tries again after a rest. */
   readonly reason: string | null;
@@ -267,3 +265,24 @@ export const startRelay = (options: RelayOptions): Relay => {
   };
   return { done: run(), status };
 };
+
+/**
+ * The relay's position and lease: one row. The epoch grows with every holder, and a save under an old epoch changes
+ * nothing. Time is the database's.
+ */
+interface RelayLease {
+  readonly epoch: bigint;
+  /** The last event that the log has acknowledged; null = none yet. */
+  readonly last: LastEvent | null;
+}
+
+export interface RelayCheckpoint {
+  /** Takes the lease for `ttlMs` where it is free. Null while another instance holds it. */
+  acquire(holder: string, ttlMs: number): Promise<RelayLease | null>;
+  /** False when the lease of this epoch is lost. */
+  renew(epoch: bigint, ttlMs: number): Promise<boolean>;
+  /** Records that the log has acknowledged everything up to this event. False when the epoch is outdated. */
+  save(last: LastEvent, epoch: bigint): Promise<boolean>;
+  /** Lets the next instance take over at once. */
+  release(epoch: bigint): Promise<void>;
+}

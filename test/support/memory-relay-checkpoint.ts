@@ -1,5 +1,5 @@
 import type { LastEvent } from '#runtime/consuming/same-history.ts';
-import type { RelayCheckpoint } from '#services/relay/checkpoint.ts';
+import type { RelayCheckpoint } from '#services/relay/loop.ts';
 
 /** The relay's row in memory, for tests that need no database. Its clock is the process's own. */
 export class MemoryRelayCheckpoint implements RelayCheckpoint {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { Inflow } from '#projections/analytics/inflow.ts';
+import { Inflow } from '#projections/analytics/run.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('inflow of observations', (t) => {
