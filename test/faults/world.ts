@@ -66,14 +66,6 @@ const settings = {
   WEBHOOK_HOST_FAILURES: '10000',
 };
 
-/** The same times as the build before knows them: each was a variable. These have no effect on this build. */
-const timesBefore = Object.fromEntries(
-  Object.entries(shortTimes).map(([name, value]) => [
-    name === 'insightsYoungDelaysMs' ? 'METRICS_YOUNG_DELAYS_MS' : name.replace(/[A-Z]/g, '_$&').toUpperCase(),
-    String(value),
-  ]),
-);
-
 /** Actions in a row that may miss the fault point that they lead to. */
 const leastActions = 10;
 
@@ -361,7 +353,6 @@ export class FaultWorld {
     const analyticsUrl = engine?.embedded.url ?? options.analyticsUrl;
     const env: Record<string, string> = {
       ...environment(databaseUrl, secretKey, options.times),
-      ...(before === undefined ? {} : timesBefore),
       PRIVATE_TARGETS: [hooks.host, ...(networks?.hosts ?? [])].join(),
       ...networks?.env,
       DATA_DIR: dataDir,
