@@ -115,7 +115,7 @@ export const pendingFiles = async (
 
 const earlierBuild = (cause: unknown): SetupError =>
   new SetupError(
-    'DATABASE_URL: the database has tables of a build before 1.0, which this build does not take over. Name an empty one.',
+    'DATABASE_URL: the database has tables that no release made. Give every process a new, empty database (UPGRADE.md).',
     { cause },
   );
 

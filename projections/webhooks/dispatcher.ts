@@ -58,6 +58,30 @@ export interface Dispatcher {
   readonly consumer: Consumer;
 }
 
+/** Whether a record is read at all; most of a busy log is not. */
+const wantedBy = (interest: Interest, marks: Marks) => {
+  const changing = new WeakMap<readonly StoredBytes[], boolean>();
+  /** Records in a batch that changes an endpoint are judged after that change is applied. */
+  const changesOne = (batch: readonly StoredBytes[]): boolean => {
+    const known = changing.get(batch) ?? batch.some(({ stream }) => kindOf(stream) === 'webhook');
+    changing.set(batch, known);
+    return known;
+  };
+  return (record: StoredBytes, batch: readonly StoredBytes[]): boolean => {
+    if (marks.due) marks.see(record.position);
+    const kind = kindOf(record.stream);
+    if (kind === 'webhook' || changesOne(batch)) return true;
+    // Takes every event of a stream that may be published: the payload's members beyond the event are folded along the
+    // way.
+    return interest.size > 0 && interest.includesAny(workspaceOf(record.metadata), typesOfKind(kind));
+  };
+};
+
+const subscribersOf =
+  (known: Interest) =>
+  ({ metadata, position }: DecodedEvent, type: string) =>
+    known.at(metadata.workspaceId, type, position);
+
 export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Dispatcher => {
   const { log, eventStore, store, codec, pool, handover, logger, metrics } = deps;
   const failed = new AbortController();
@@ -69,23 +93,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   const jobs = new WebhookJobs({ ...deps, interest, subjects, onlyLane });
   const partitions = log.partitions;
 
-  const changing = new WeakMap<readonly StoredBytes[], boolean>();
-  /** Records in a batch that changes an endpoint are judged after that change is applied. */
-  const changesOne = (batch: readonly StoredBytes[]): boolean => {
-    const known = changing.get(batch) ?? batch.some(({ stream }) => kindOf(stream) === 'webhook');
-    changing.set(batch, known);
-    return known;
-  };
-
-  const wants = (record: StoredBytes, batch: readonly StoredBytes[]): boolean => {
-    if (marks.due) marks.see(record.position);
-    const kind = kindOf(record.stream);
-    if (kind === 'webhook' || changesOne(batch)) return true;
-    // Takes every event of a stream that may be published: the payload's members beyond the event are folded along the
-    // way.
-    return interest.size > 0 && interest.includesAny(workspaceOf(record.metadata), typesOfKind(kind));
-  };
-
+  const wants = wantedBy(interest, marks);
   /**
    * True after a batch that changed endpoints, or tried to: the next batch reads the tables again, even if the change
    * failed.
@@ -98,10 +106,6 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
   };
 
   let lastMatchAt = Number.NEGATIVE_INFINITY;
-  const subscribersOf =
-    (known: Interest) =>
-    ({ metadata, position }: DecodedEvent, type: string) =>
-      known.at(metadata.workspaceId, type, position);
   const subscribersNow = subscribersOf(interest);
 
   /**

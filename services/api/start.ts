@@ -157,19 +157,41 @@ interface Api {
 /** REST root as callers see it, with `/v1`. */
 export const baseUrlOf = ({ baseUrl }: Pick<Config, 'baseUrl'>, { origin }: Door): string => baseUrl ?? `${origin}/v1`;
 
+/**
+ * Links and signing secrets in use must go on working, so the api refuses to start without a key version from which one
+ * of them is derived.
+ */
+const demandKeys = async (pool: Pool, secrets: Secrets, time: DatabaseClock): Promise<void> => {
+  const now = new Date(time.now()).toISOString();
+  secrets.demand((await inviteKeyVersions(pool, now)).keys());
+  secrets.demand((await webhookKeyVersions(pool, now)).keys());
+  secrets.demand((await teamInviteKeyVersions(pool, now)).keys());
+  secrets.demand((await signInKeyUses(pool)).keys());
+};
+
+interface Checked {
+  readonly hold: PublishingHold;
+  readonly restores: Restores;
+  readonly unnamedProxies: UnnamedProxies;
+  readonly store: ApiAdapters['store'];
+  readonly pool: Pool;
+}
+
+const addChecks = (readiness: Readiness, { hold, restores, unnamedProxies, store, pool }: Checked): void => {
+  readiness.add(publishingCheck, () => hold.line());
+  readiness.add(restoreCheck, () => restores.line());
+  readiness.add('proxies', async () => unnamedProxies.line());
+  readiness.add('store', async () => store.ping().then(() => null));
+  readiness.add('database', async () => pool.query('select 1').then(() => null));
+};
+
 /** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
   const { sandboxProfile, sandboxAhead, connectorsOf } = options;
   const { databaseUrl, pool: patient, log } = adapters;
-  // Links and signing secrets in use must go on working, so the api refuses to start without a key version from which
-  // one of them is derived.
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
-  const now = new Date(time.now()).toISOString();
-  secrets.demand((await inviteKeyVersions(patient, now)).keys());
-  secrets.demand((await webhookKeyVersions(patient, now)).keys());
-  secrets.demand((await teamInviteKeyVersions(patient, now)).keys());
-  secrets.demand((await signInKeyUses(patient)).keys());
+  await demandKeys(patient, secrets, time);
   const reading = { url: databaseUrl, connections: config.poolSize, logger };
   // The pool for queries of calls replaces a silent connection long before callers give up.
   const pool = adapters.openPool(silenceMs);
@@ -218,11 +240,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     first: [health(report)],
     ...(patience === undefined ? {} : { patience }),
   };
-  readiness.add(publishingCheck, () => hold.line());
-  readiness.add(restoreCheck, () => restores.line());
-  readiness.add('proxies', async () => unnamedProxies.line());
-  readiness.add('store', async () => adapters.store.ping().then(() => null));
-  readiness.add('database', async () => pool.query('select 1').then(() => null));
+  addChecks(readiness, { hold, restores, unnamedProxies, store: adapters.store, pool });
   const sweep = new OAuthSweep(deps);
   const dropOld = async (): Promise<unknown> => !(await freshness.isBehind()) && dropWithdrawals(pool);
   const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => attempts.sweep(), dropOld] });

@@ -69,202 +69,214 @@ const pauseMs = (failures: number): number => backOff(failures, { firstMs: 100, 
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-export const startRelay = (options: RelayOptions): Relay => {
-  const { checkpoint, holder, signal, logger } = options;
-  const leaseMs = options.leaseMs ?? 15_000;
-  const maxBatch = options.maxBatch ?? 500;
-  const lingerMs = options.lingerMs ?? 10;
-  let role: RelayStatus['role'] = 'standby';
-  let position: bigint | null = null;
-  let queue: RelayQueue | null = null;
-  let reason: string | null = null;
+export const startRelay = (options: RelayOptions): Relay => new RelayLoop(options);
+
+class RelayLoop implements Relay {
+  readonly done: Promise<void>;
+  readonly #options: RelayOptions;
+  readonly #leaseMs: number;
+  #role: RelayStatus['role'] = 'standby';
+  #position: bigint | null = null;
+  #queue: RelayQueue | null = null;
+  #reason: string | null = null;
   /** By dependency: why its last try failed. */
-  const troubles = new Map<'store' | 'log' | 'checkpoint', string>();
+  readonly #troubles = new Map<'store' | 'log' | 'checkpoint', string>();
+
+  constructor(options: RelayOptions) {
+    this.#options = options;
+    this.#leaseMs = options.leaseMs ?? 15_000;
+    this.done = this.#run();
+  }
+
+  status(): RelayStatus {
+    const trouble = this.#troubles.size === 0 ? null : [...this.#troubles.values()].join('; ');
+    const waiting = this.#queue?.waiting ?? 0;
+    return { role: this.#role, reason: this.#reason, position: this.#position, waiting, trouble };
+  }
 
   /**
    * Renews the lease until it is lost: by the database's answer, or without an answer for its whole duration. Own time
    * is monotonic.
    */
-  const keepLease = async (epoch: bigint, takenAt: number, stop: AbortSignal, lose: () => void): Promise<void> => {
-    let validUntil = takenAt + leaseMs;
+  async #keepLease(epoch: bigint, takenAt: number, stop: AbortSignal, lose: () => void): Promise<void> {
+    let validUntil = takenAt + this.#leaseMs;
     const timer = setInterval(() => {
       if (performance.now() > validUntil) lose();
-    }, leaseMs / 20);
+    }, this.#leaseMs / 20);
     try {
       while (!stop.aborted) {
-        await pause(leaseMs / 3, stop);
+        await pause(this.#leaseMs / 3, stop);
         if (stop.aborted) return;
         const sentAt = performance.now();
-        const ours = await checkpoint.renew(epoch, leaseMs).catch((error: unknown) => {
-          logger?.warn({ err: error }, 'the relay could not renew its lease');
+        const ours = await this.#options.checkpoint.renew(epoch, this.#leaseMs).catch((error: unknown) => {
+          this.#options.logger?.warn({ err: error }, 'the relay could not renew its lease');
           return null;
         });
         if (ours === false) return lose();
-        if (ours === true) validUntil = sentAt + leaseMs;
+        if (ours === true) validUntil = sentAt + this.#leaseMs;
       }
     } finally {
       clearInterval(timer);
     }
-  };
+  }
 
   /** A log that was left by a restore has records of lost events: what follows them in it would never be in order. */
-  const requireOwnLog = async (): Promise<void> => {
-    const [newest] = await options.writer.lastRecords();
-    troubles.delete('log');
-    if (newest !== undefined) await requireHeadAt(options.store, 'the log', newest.position);
-  };
+  async #requireOwnLog(): Promise<void> {
+    const [newest] = await this.#options.writer.lastRecords();
+    this.#troubles.delete('log');
+    if (newest !== undefined) await requireHeadAt(this.#options.store, 'the log', newest.position);
+  }
 
   /** A store that is replaced under a running relay by an older one has no new events to read. */
-  const watchHead = async (stop: AbortSignal): Promise<void> => {
+  async #watchHead(stop: AbortSignal): Promise<void> {
     while (!stop.aborted) {
-      await pause(options.headLookMs ?? 60_000, stop);
-      if (position !== null && !stop.aborted) await requireHeadAt(options.store, 'the log', position);
+      await pause(this.#options.headLookMs ?? 60_000, stop);
+      if (this.#position !== null && !stop.aborted) await requireHeadAt(this.#options.store, 'the log', this.#position);
     }
-  };
+  }
 
-  const read = async (into: RelayQueue, last: LastEvent | null, stop: AbortSignal): Promise<void> => {
+  async #read(into: RelayQueue, last: LastEvent | null, stop: AbortSignal): Promise<void> {
     const take = (event: RecordedEvent): void => {
-      const record = toRecord(event, options.partitions);
+      const record = toRecord(event, this.#options.partitions);
       if (record === null) into.pass({ position: event.position, eventId: event.id });
       else into.add(record);
     };
     if (last !== null) {
-      await requireSameHistory(options.store, 'the relay', last);
-      troubles.delete('store');
+      await requireSameHistory(this.#options.store, 'the relay', last);
+      this.#troubles.delete('store');
     }
-    for await (const item of options.store.subscribe({ after: last?.position ?? null, signal: stop })) {
-      troubles.delete('store');
+    for await (const item of this.#options.store.subscribe({ after: last?.position ?? null, signal: stop })) {
+      this.#troubles.delete('store');
       if (item.kind === 'event') take(item.event);
       if (into.full) await into.room();
     }
     // A subscription that ends by itself at once, each time, would otherwise have the lease taken and released in a
     // busy loop.
     if (!stop.aborted) throw new EventStoreError('unavailable', 'the store ended its subscription');
-  };
+  }
 
   /** Sends the same records until the log has acknowledged them. False when `stop` aborts before. */
-  const acknowledged = async (records: readonly LogRecord[], stop: AbortSignal): Promise<boolean> => {
+  async #acknowledged(records: readonly LogRecord[], stop: AbortSignal): Promise<boolean> {
     for (let failures = 0; !stop.aborted; failures++) {
       try {
-        if (records.length > 0) await options.writer.send(records);
-        troubles.delete('log');
+        if (records.length > 0) await this.#options.writer.send(records);
+        this.#troubles.delete('log');
         return true;
       } catch (error) {
         if (stopsLane(error)) throw error;
-        troubles.set('log', wordsOf(error));
-        logger?.warn({ err: error, failures }, 'the log does not take the batch; it is sent again');
+        this.#troubles.set('log', wordsOf(error));
+        this.#options.logger?.warn({ err: error, failures }, 'the log does not take the batch; it is sent again');
         await pause(pauseMs(failures), stop);
       }
     }
     return false;
-  };
+  }
 
   /** Sends batch after batch, one at a time; one batch is saved while the next is sent. */
-  const send = async (from: RelayQueue, epoch: bigint, stop: AbortSignal, lose: () => void): Promise<void> => {
+  async #send(from: RelayQueue, epoch: bigint, stop: AbortSignal, lose: () => void): Promise<void> {
     let saving: Promise<void> = Promise.resolve();
     const save = async (upTo: LastEvent): Promise<void> => {
       try {
-        if (!(await checkpoint.save(upTo, epoch))) return lose();
-        position = upTo.position;
-        troubles.delete('checkpoint');
+        if (!(await this.#options.checkpoint.save(upTo, epoch))) return lose();
+        this.#position = upTo.position;
+        this.#troubles.delete('checkpoint');
       } catch (error) {
-        troubles.set('checkpoint', wordsOf(error));
+        this.#troubles.set('checkpoint', wordsOf(error));
         // The next save repeats it; until then a crash repeats more records.
-        logger?.warn({ err: error }, 'the relay could not save its position');
+        this.#options.logger?.warn({ err: error }, 'the relay could not save its position');
       }
     };
-    await requireOwnLog();
+    await this.#requireOwnLog();
     for (let batch = await from.take(); batch !== null; batch = await from.take()) {
-      if (!(await acknowledged(batch.records, stop))) break;
+      if (!(await this.#acknowledged(batch.records, stop))) break;
       faultPoint('relay:after-send');
       await saving;
       // Also after the lease was lost: under an old epoch the save changes nothing.
       saving = save(batch.upTo);
     }
     await saving;
-  };
+  }
 
   /** One term as the active instance. */
-  const lead = async ({ epoch, last }: RelayLease, takenAt: number): Promise<void> => {
+  async #lead({ epoch, last }: RelayLease, takenAt: number): Promise<void> {
     const over = new AbortController();
-    const stop = AbortSignal.any([signal, over.signal]);
+    const stop = AbortSignal.any([this.#options.signal, over.signal]);
     const lose = (): void => {
-      if (!over.signal.aborted) logger?.warn({ epoch: String(epoch) }, 'the relay lost its lease and stands by');
+      if (!over.signal.aborted)
+        this.#options.logger?.warn({ epoch: String(epoch) }, 'the relay lost its lease and stands by');
       over.abort();
     };
+    const { maxBatch = 500, lingerMs = 10 } = this.#options;
     const mine = new RelayQueue({
       ...{ maxBatch, lingerMs, markerMs },
       ...{ maxWaiting: maxBatch * batchesWaiting, maxWaitingBytes: bytesWaiting },
     });
     const end = (): void => mine.end();
     stop.addEventListener('abort', end, { once: true });
-    queue = mine;
-    position = last?.position ?? null;
-    role = 'active';
-    reason = null;
+    this.#queue = mine;
+    this.#position = last?.position ?? null;
+    this.#role = 'active';
+    this.#reason = null;
     const until = <T>(work: Promise<T>): Promise<T> => work.finally(() => over.abort());
     const works = [
-      until(read(mine, last, stop)),
-      until(send(mine, epoch, stop, lose)),
-      until(keepLease(epoch, takenAt, stop, lose)),
-      until(watchHead(stop)),
+      until(this.#read(mine, last, stop)),
+      until(this.#send(mine, epoch, stop, lose)),
+      until(this.#keepLease(epoch, takenAt, stop, lose)),
+      until(this.#watchHead(stop)),
     ];
     try {
       const ends = await Promise.allSettled(works);
       for (const work of ends) if (work.status === 'rejected') throw work.reason;
     } finally {
       stop.removeEventListener('abort', end);
-      queue = null;
-      role = 'standby';
-      await checkpoint.release(epoch).catch(() => {});
+      this.#queue = null;
+      this.#role = 'standby';
+      await this.#options.checkpoint.release(epoch).catch(() => {});
     }
-  };
+  }
 
-  const run = async (): Promise<void> => {
+  async #run(): Promise<void> {
     let stops = 0;
-    for (let failures = 0; !signal.aborted; ) {
+    for (let failures = 0; !this.#options.signal.aborted; ) {
       let leading = false;
-      const before = position;
+      const before = this.#position;
       try {
         const takenAt = performance.now();
-        const lease = await checkpoint.acquire(holder, leaseMs);
-        troubles.delete('checkpoint');
+        const lease = await this.#options.checkpoint.acquire(this.#options.holder, this.#leaseMs);
+        this.#troubles.delete('checkpoint');
         if (lease === null) {
           // Troubles of a former term do not count for a standby.
-          troubles.clear();
-          await pause(leaseMs / 3, signal);
+          this.#troubles.clear();
+          await pause(this.#leaseMs / 3, this.#options.signal);
           continue;
         }
         leading = true;
-        logger?.info({ epoch: String(lease.epoch), position: String(lease.last?.position) }, 'the relay is active');
-        await lead(lease, takenAt);
+        this.#options.logger?.info(
+          { epoch: String(lease.epoch), position: String(lease.last?.position) },
+          'the relay is active',
+        );
+        await this.#lead(lease, takenAt);
         failures = 0;
       } catch (error) {
-        if (position !== before) failures = 0;
+        if (this.#position !== before) failures = 0;
         if (!leading || !stopsLane(error)) {
           const of = error instanceof LogError ? 'log' : leading ? 'store' : 'checkpoint';
-          troubles.set(of, wordsOf(error));
-          logger?.warn({ err: error }, 'the relay begins again');
-          await pause(pauseMs(failures++), signal);
+          this.#troubles.set(of, wordsOf(error));
+          this.#options.logger?.warn({ err: error }, 'the relay begins again');
+          await pause(pauseMs(failures++), this.#options.signal);
           continue;
         }
-        stops = position === before ? stops + 1 : 1;
-        const restMs = restAfter(stops, options.restsMs);
-        logger?.error({ err: error, restMs }, 'the relay stopped: it tries again after a rest');
-        role = 'stopped';
-        reason = wordsOf(error);
-        await pause(restMs, signal);
-        role = 'standby';
+        stops = this.#position === before ? stops + 1 : 1;
+        const restMs = restAfter(stops, this.#options.restsMs);
+        this.#options.logger?.error({ err: error, restMs }, 'the relay stopped: it tries again after a rest');
+        this.#role = 'stopped';
+        this.#reason = wordsOf(error);
+        await pause(restMs, this.#options.signal);
+        this.#role = 'standby';
       }
     }
-  };
-
-  const status = (): RelayStatus => {
-    const trouble = troubles.size === 0 ? null : [...troubles.values()].join('; ');
-    return { role, reason, position, waiting: queue?.waiting ?? 0, trouble };
-  };
-  return { done: run(), status };
-};
+  }
+}
 
 /**
  * The relay's position and lease: one row. The epoch grows with every holder, and a save under an old epoch changes
