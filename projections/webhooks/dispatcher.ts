@@ -77,6 +77,15 @@ const wantedBy = (interest: Interest, marks: Marks) => {
   };
 };
 
+const workspacesOf = (events: readonly DecodedEvent[]): readonly string[] => [
+  ...new Set(events.map(({ metadata }) => metadata.workspaceId)),
+];
+
+const inOrder = (first: () => void, second: () => void) => (): void => {
+  first();
+  second();
+};
+
 const subscribersOf =
   (known: Interest) =>
   ({ metadata, position }: DecodedEvent, type: string) =>
@@ -128,6 +137,12 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     });
   };
 
+  const endpointsChanged = (): void => {
+    interest.outdated();
+    handover.wake();
+    jobs.wake();
+  };
+
   const apply = async (tx: PoolClient, events: readonly DecodedEvent[]): Promise<FailureAction | Applied | null> => {
     const own = events.filter(({ stream }) => kindOf(stream) === 'webhook');
     let tests: readonly RequestedTest[] = [];
@@ -138,28 +153,14 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
       const changes = await applyEndpointEvents(tx, own, (instant) => positionBefore(pool, instant), onlyLane);
       if (changes.failure !== null) return changes.failure;
       tests = changes.tests;
-      const workspaces = [...new Set(events.map(({ metadata }) => metadata.workspaceId))];
-      subscribers = subscribersOf(await Interest.within(tx, workspaces));
+      subscribers = subscribersOf(await Interest.within(tx, workspacesOf(events)));
     }
     const planned = await plan(events, { subjects, partitions, subscribers });
     planned.push(...tests.map((test) => messageOf(test, partitions)));
-    const changed = (): void => {
-      if (own.length === 0) return;
-      interest.outdated();
-      handover.wake();
-      jobs.wake();
-    };
+    const changed = own.length === 0 ? () => undefined : endpointsChanged;
     if (planned.length === 0) return { committed: changed, rolledBack: () => undefined };
-    const { committed, rolledBack } = await mintReserved(handover, planned, (messages) =>
-      mint(pool, tx, messages, handover.leaseMs),
-    );
-    return {
-      committed: () => {
-        committed();
-        changed();
-      },
-      rolledBack,
-    };
+    const minted = await mintReserved(handover, planned, (messages) => mint(pool, tx, messages, handover.leaseMs));
+    return { ...minted, committed: inOrder(minted.committed, changed) };
   };
 
   const consumer = consume({
@@ -183,8 +184,7 @@ export const startDispatcher = (deps: DispatcherDeps, signal: AbortSignal): Disp
     signal: stop,
     ...(metrics === undefined ? {} : { metrics }),
   });
-  const done = together([consumer.done, jobs.run(stop)], failed);
-  return { done, consumer };
+  return { done: together([consumer.done, jobs.run(stop)], failed), consumer };
 };
 
 const onlyLaneOf = (log: Log): Lane | null => {
