@@ -143,6 +143,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'credentials.lapsed': 'test/infra/postgres/credentials.test.ts',
   'credentials.leased': 'test/infra/postgres/credentials.test.ts',
   'credentials.stored': 'test/infra/postgres/credentials.test.ts',
+  'schema.file': 'test/infra/postgres/schema.test.ts',
   'invite:between-credentials-and-connect': 'test/e2e/live-networks.test.ts',
   'connect:after-attempt': 'test/e2e/live-x.test.ts',
   'connect:after-choice': 'test/e2e/telegram-bot.test.ts',

@@ -303,7 +303,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const out = { from: from - 3_600_000, to: from + 3_600_000 };
     const claim = await planOf(() => takenSlotsOf(noting, { ...asked, out }), readSettings);
     assert.doesNotMatch(claim.text, /Seq Scan[^}]*post/);
-    for (const index of ['post_targets_v1_13', 'post_targets_v1_14'])
+    for (const index of ['post_targets_v1_12', 'post_targets_v1_13'])
       assert.ok(claim.text.includes(`"${index}"`), index);
     assert.ok(claim.buffers < 600, `${claim.buffers} blocks at a claim`);
   });
@@ -402,7 +402,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         '2027-01-01T00:00:00Z',
       ]);
       const text = JSON.stringify(found.rows);
-      assert.match(text, /post_targets_v1_9/);
+      assert.match(text, /post_targets_v1_8/);
       assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
       assert.match(text, /"Actual Rows":100/);
     }
@@ -414,7 +414,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       ...[beforeAllTargets.at, beforeAllTargets.id, latest],
     ]);
     const text = JSON.stringify(found.rows);
-    assert.match(text, /post_targets_v1_15/);
+    assert.match(text, /post_targets_v1_14/);
     assert.doesNotMatch(text, /Seq Scan|"Sort"|Rows Removed by Filter":[1-9]/);
   });
 

@@ -22,6 +22,7 @@ import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { projections } from '#projections/index.ts';
@@ -157,6 +158,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
   closers.push(() => knex.destroy());
   const lists = new Lists({ url: db.url, connections: 6, logger: { debug: quiet } });
   closers.push(() => lists.close());
+  await migrateSchema(pool);
   await makeApiTables(pool);
   const { secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`) } = options;
   const { codec = new EventCodec(new TestKeys()) } = options;

@@ -144,14 +144,14 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       const one = await cost(async (db) => {
         assert.deepEqual(sorted(ids(await new DueSearch(db, kind).find(soon(), scope()))), sorted(due));
       });
-      assert.match(one.plans.join(), /post_targets_v1_7/);
+      assert.match(one.plans.join(), /post_targets_v1_6/);
       assert.doesNotMatch(one.plans.join(), /Seq Scan/);
       assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
       const other = await cost(async (db) => {
         assert.deepEqual(await new UnknownSearch(db, kind).find(scope(256)), []);
       });
       assert.match(other.plans.join(), /work_leases_resting/);
-      assert.match(other.plans.join(), /post_targets_v1_8/);
+      assert.match(other.plans.join(), /post_targets_v1_7/);
       assert.doesNotMatch(other.plans.join(), /Seq Scan/);
       // One step looks up the lease of a bounded number of outcomes by key.
       assert.ok(other.blocks < 1_600, `${other.blocks} blocks`);
@@ -181,7 +181,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       const { plans, blocks } = await cost(async (db) => {
         assert.deepEqual(ids(await new DueSearch(db, kind).find(soon(), scope())), [toHandOver, toVerify, toUndo]);
       });
-      assert.match(plans.join(), /post_targets_v1_7/);
+      assert.match(plans.join(), /post_targets_v1_6/);
       assert.doesNotMatch(plans.join(), /Seq Scan/);
       assert.ok(blocks < 200, `${blocks} blocks for 3 rows`);
     }
