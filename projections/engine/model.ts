@@ -1,4 +1,5 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { AnyPublisher, PublisherOf } from './publisher.ts';
 
 /**
  * A read model is a table whose rows are each owned by one stream, and the pure folds that make a row from that
@@ -67,6 +68,8 @@ export interface Model<Own extends object = object> {
   readonly generated: readonly string[];
   readonly searched: Searched | null;
   readonly indexes: readonly Index[];
+  /** What the stream kind publishes to webhooks; null: nothing, or another model of the kind has it. */
+  readonly publisher: AnyPublisher | null;
   /** Total: null when the event does not fit (an event of a stream without a creating event). */
   fold(row: Own | null, event: DecodedEvent): Own | null;
 }
@@ -83,6 +86,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   readonly generated?: readonly string[];
   readonly searched?: Searched & { readonly of: keyof Own & string };
   readonly indexes?: readonly Index[];
+  readonly publisher?: PublisherOf<Event>;
   readonly on: Handlers<Own, Event>;
 }): Model<Own> => {
   const {
@@ -97,7 +101,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     generated = [],
     indexes = [],
   } = definition;
-  const { searched = null } = definition;
+  const { searched = null, publisher = null } = definition;
   type Handler = (row: Own | null, data: unknown, event: DecodedEvent) => Own | null;
   // The codec has validated the data against the schema from which the handler's type is derived.
   const handlers = new Map(Object.entries(on) as unknown as readonly [string, Handler][]);
@@ -112,6 +116,8 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     generated,
     searched,
     indexes,
+    // The codec has checked each event's data against the schema from which the rule's type is derived.
+    publisher: publisher as AnyPublisher | null,
     fold: (row, event) => {
       const handler = handlers.get(event.type);
       return handler === undefined ? row : handler(row, event.data, event);

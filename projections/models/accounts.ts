@@ -6,6 +6,7 @@ import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { accountPublisher } from '../webhooks/render/agency.ts';
 
 /**
  * Connected accounts. Personal members are null once the client is erased; see the client's recount in index.ts. The
@@ -58,6 +59,7 @@ const authorized = (data: Authorized, at: string) =>
 export const accounts = defineModel<Own, AccountEvent>({
   name: 'accounts',
   kind: 'account',
+  publisher: accountPublisher,
   columns: {
     client_id: 'uuid',
     platform: 'text',

@@ -3,6 +3,7 @@ import type { ApiKeyEvent, Scope } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { change, defineModel } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
+import { apikeyPublisher } from '../webhooks/render/access.ts';
 import { isWithdrawnSql } from './sql.ts';
 
 /** API keys. They stay with the live workspace, whichever mode they act in. */
@@ -25,6 +26,7 @@ interface Own {
 export const apiKeys = defineModel<Own, ApiKeyEvent>({
   name: 'api_keys',
   kind: 'apikey',
+  publisher: apikeyPublisher,
   columns: {
     member_id: 'uuid',
     name: 'text',

@@ -2,8 +2,10 @@ import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { ApprovalEvent, ApprovalStatus, WithdrawReason } from '#schemas/approval.ts';
 import type { Actor } from '#schemas/common.ts';
+import type { approvalPublic } from '#schemas/http/webhook-events/approval.ts';
 import type { TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
+import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, toIso } from '../engine/rows.ts';
 import { ofClientsAlone, threeTimes } from './sql.ts';
 
@@ -36,9 +38,65 @@ const decided = (status: ApprovalStatus) =>
     comment,
   }));
 
+/** Requests for approval, the links for guests, and what people decided about them. */
+
+/** The post of the request, and its client. */
+interface Subject {
+  readonly postId: string;
+  readonly clientId: string;
+}
+
+const approvalPublisher: Publisher<typeof approvalPublic, ApprovalEvent, Subject> = {
+  rules: {
+    ApprovalRequested: [
+      {
+        type: 'approval.requested',
+        ofEvent: ({ id, data: { postId, clientId, requestedBy, contentHash, scheduledAt } }) => ({
+          approvalId: id,
+          ...{ postId, clientId, requestedBy, contentHash, scheduledAt },
+        }),
+      },
+    ],
+    ApprovalLinkCreated: [
+      {
+        type: 'approval.link_created',
+        ofStream: ({ id, data: { linkId, expiresAt } }, about) => ({ approvalId: id, ...about, linkId, expiresAt }),
+      },
+    ],
+    ApprovalLinkRevoked: [
+      {
+        type: 'approval.link_revoked',
+        ofStream: ({ id, data: { linkId } }, about) => ({ approvalId: id, ...about, linkId }),
+      },
+    ],
+    ApprovalGuestNamed: 'part of the decision that follows it; the name is personal',
+    ApprovalApproved: [
+      { type: 'approval.approved', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+    ApprovalRejected: [
+      { type: 'approval.rejected', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+    ApprovalChangesRequested: [
+      {
+        type: 'approval.changes_requested',
+        ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }),
+      },
+    ],
+    ApprovalWithdrawn: [
+      { type: 'approval.withdrawn', ofStream: ({ id, data }, about) => ({ approvalId: id, ...about, ...data }) },
+    ],
+  },
+  evolve: (subject, event) => {
+    if (event.type !== 'ApprovalRequested') return subject;
+    const { postId, clientId } = event.data;
+    return { postId, clientId };
+  },
+};
+
 export const approvals = defineModel<Own, ApprovalEvent>({
   name: 'approvals',
   kind: 'approval',
+  publisher: approvalPublisher,
   columns: {
     post_id: 'uuid',
     client_id: 'uuid',
@@ -147,7 +205,7 @@ export const targetsNow = async (
   return new Map(rows.map(({ id, status, due_at: due }) => [id, { status, dueAt: toIso(due) ?? '' }]));
 };
 
-export interface ApprovalFilters {
+interface ApprovalFilters {
   readonly statuses?: readonly ApprovalStatus[];
   readonly clientId?: string;
   readonly postId?: string;
@@ -176,7 +234,7 @@ export const listApprovals = async (
 };
 
 /** A post that waits for an approval, or a request that waits for a decision. */
-export interface Waiting {
+interface Waiting {
   readonly id: string;
   readonly postId: string;
   /** Whether a process must bring the post and its requests to agree. */
@@ -190,7 +248,7 @@ const pageOfWaiting = 500;
  * Posts that wait, in the order of their ids. One lags whose newest request was not made, or was decided and the decision
  * not carried out. A request that was sent back and whose post cannot become a draft waits for a revise.
  */
-export const waitingPostsSql = `
+const waitingPostsSql = `
 select p.id::text as id, p.id::text as "postId", coalesce(a.status in ('approved', 'rejected')
   or (a.status = 'changes_requested' and p.whole), true) and p.shown_status in ('pending_approval', 'publishing') as lags
 from (select id, shown_status, (approval ->> 'id')::uuid as asked, (approval ->> 'isWhole')::bool as whole
@@ -199,7 +257,7 @@ left join lateral (select status from read.approvals where id = p.asked offset 0
 order by p.id`;
 
 /** Requests that wait, in the order of their ids. One lags whose post waits for another request, or for none. */
-export const waitingRequestsSql = `
+const waitingRequestsSql = `
 select a.id::text as id, a.post_id::text as "postId", p.asked is distinct from a.id
   or p.status not in ('pending_approval', 'scheduled', 'publishing') as lags
 from (select id, post_id from read.approvals where status = 'pending' and id > $1 order by id limit ${pageOfWaiting}) a

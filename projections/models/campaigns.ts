@@ -1,6 +1,8 @@
 import type { Knex } from 'knex';
 import type { CampaignEvent, CampaignFields } from '#schemas/campaign.ts';
+import type { campaignPublic } from '#schemas/http/webhook-events/campaign.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
+import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
 
 /** Campaigns. The number of posts is counted when a campaign is read: its posts are other streams. */
@@ -23,8 +25,8 @@ interface Own {
   /** When the first of them was decided; null: there is none. */
   readonly shifting_since: string | null;
 }
-export type CampaignRow = Row<Own>;
-export type CountedCampaign = CampaignRow & { readonly post_count: number };
+type CampaignRow = Row<Own>;
+type CountedCampaign = CampaignRow & { readonly post_count: number };
 
 const written = (fields: Partial<CampaignFields>): Partial<Own> => ({
   ...(fields.name === undefined ? {} : { name: fields.name }),
@@ -40,9 +42,63 @@ const shifting = (row: Own, open: readonly OpenShift[]): Own => ({
   shifting_since: open[0]?.decidedAt ?? null,
 });
 
+/** A campaign. Its posts publish that they joined or left it, its targets that they were moved. */
+
+type Shown = Pick<CampaignFields, 'name' | 'startsOn' | 'endsOn'>;
+
+interface Campaign {
+  readonly clientId: string | null;
+  readonly shown: Shown;
+}
+
+const shownOf = ({ name, startsOn, endsOn }: Shown): Shown => ({ name, startsOn, endsOn });
+
+const campaignPublisher: Publisher<typeof campaignPublic, CampaignEvent, Campaign> = {
+  rules: {
+    CampaignCreated: [
+      {
+        type: 'campaign.created',
+        ofEvent: ({ id, data }) => ({ campaignId: id, clientId: data.clientId, ...shownOf(data) }),
+      },
+    ],
+    CampaignUpdated: [
+      {
+        type: 'campaign.updated',
+        ofStream: ({ id, data }, { clientId, shown }) => ({
+          campaignId: id,
+          clientId,
+          changed: Object.keys(data),
+          ...shown,
+        }),
+      },
+    ],
+    CampaignShifted: 'an intent; campaign.shifted reports what became of it',
+    CampaignShiftCompleted: [
+      {
+        type: 'campaign.shifted',
+        ofStream: ({ id, data: { minutes, days, shifted, skipped } }, { clientId }) => ({
+          campaignId: id,
+          clientId,
+          minutes,
+          days,
+          shifted,
+          skipped,
+        }),
+      },
+    ],
+    CampaignDeleted: [{ type: 'campaign.deleted', ofStream: ({ id }, { clientId }) => ({ campaignId: id, clientId }) }],
+  },
+  evolve: (subject, event) => {
+    if (event.type === 'CampaignCreated') return { clientId: event.data.clientId, shown: shownOf(event.data) };
+    if (subject === null || event.type !== 'CampaignUpdated') return subject;
+    return { ...subject, shown: shownOf({ ...subject.shown, ...event.data }) };
+  },
+};
+
 export const campaigns = defineModel<Own, CampaignEvent>({
   name: 'campaigns',
   kind: 'campaign',
+  publisher: campaignPublisher,
   columns: {
     client_id: 'uuid',
     name: 'text',
@@ -112,7 +168,7 @@ export const getCampaign = async (knex: Knex, workspaceId: string, id: string): 
   return row === undefined ? null : (asRow(campaigns, row) as CountedCampaign);
 };
 
-export interface CampaignFilters {
+interface CampaignFilters {
   readonly clientId?: string;
   /** Only campaigns of these clients. */
   readonly clientIds?: readonly string[];

@@ -4,6 +4,7 @@ import { client } from '#domain/client.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from '../engine/rows.ts';
+import { clientPublisher } from '../webhooks/render/agency.ts';
 
 /** Clients of an agency. The number of accounts is counted from the accounts. */
 
@@ -35,6 +36,7 @@ const written = (fields: Partial<ClientFields>): Partial<Own> => ({
 export const clients = defineModel<Own, ClientEvent>({
   name: 'clients',
   kind: 'client',
+  publisher: clientPublisher,
   columns: {
     name: 'text',
     type: 'text',

@@ -4,6 +4,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { invitePublisher } from '../webhooks/render/access.ts';
 
 /**
  * Connect links. The recipient's e-mail is in the event alone. The token is derived from the secret key and never
@@ -24,6 +25,7 @@ interface Own {
 export const invites = defineModel<Own, InviteEvent>({
   name: 'invites',
   kind: 'invite',
+  publisher: invitePublisher,
   columns: {
     client_id: 'uuid',
     platforms: 'text[]',

@@ -9,6 +9,7 @@ import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } fr
 import type { TargetStatus } from '#schemas/target.ts';
 import { defineModel, type Handlers, type Row } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
+import { postPublisher } from '../webhooks/render/post.ts';
 import type { PostDecision } from './approvals.ts';
 import {
   askedBodyOf,
@@ -187,6 +188,7 @@ export const searchedText = (body: string): string => `lower(left(${body} ->> 'c
 export const posts = defineModel<Own, PostEvent>({
   name: 'posts',
   kind: 'post',
+  publisher: postPublisher,
   columns: {
     client_id: 'uuid',
     status: 'text',

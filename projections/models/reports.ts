@@ -1,8 +1,10 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import type { reportPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
 import { change, defineModel, type Row, rowOf } from '../engine/model.ts';
+import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
 
 /**
@@ -11,7 +13,7 @@ import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '..
 
 type Data<T extends ReportEvent['type']> = Extract<ReportEvent, { readonly type: T }>['data'];
 
-export interface ExportFile {
+interface ExportFile {
   readonly format: ReportFormat;
   readonly key: string;
   readonly contentType: string;
@@ -70,9 +72,71 @@ const begun = (
   ...{ asOf: null, exports: [], completedAt: null, failure: null },
 });
 
+/** A saved report. The payload never shows where an export lies: receivers request its URL from the API. */
+
+interface Run {
+  readonly runId: string;
+  readonly clientId: string | null;
+}
+
+interface Report {
+  readonly clientId: string | null;
+  /** The newest runs, each with the client of the report at that time. */
+  readonly runs: readonly Run[];
+}
+
+const maxRunsOfSubject = 20;
+
+const clientOf = ({ clientId, runs }: Report, runId: string): string | null => {
+  const run = runs.findLast((one) => one.runId === runId);
+  return run === undefined ? clientId : run.clientId;
+};
+
+type Payloads = Pick<typeof reportPublic, 'report.run.completed' | 'report.run.failed'>;
+
+const reportPublisher: Publisher<Payloads, ReportEvent, Report> = {
+  rules: {
+    ReportDefined: 'the definition is internal to the agency; GET /reports shows it',
+    ReportRunRequested: 'an intermediate step; report.run.completed or report.run.failed reports the result',
+    ReportRunCompleted: [
+      {
+        type: 'report.run.completed',
+        ofStream: ({ id, data: { runId, asOf, exports, completeness } }, about) => {
+          const clientId = clientOf(about, runId);
+          // The file that is fetched when the caller names no format; the schema guarantees one.
+          const [file] = exports as [(typeof exports)[number]];
+          const { format, bytes, sha256 } = file;
+          return { reportId: id, runId, clientId, asOf, format, bytes, sha256, completeness };
+        },
+      },
+    ],
+    ReportRunFailed: [
+      {
+        type: 'report.run.failed',
+        ofStream: ({ id, data: { runId, code, message } }, about) => ({
+          reportId: id,
+          runId,
+          clientId: clientOf(about, runId),
+          failure: { code, message },
+        }),
+      },
+    ],
+    ReportRemoved: 'the caller has the answer',
+  },
+  evolve: (subject, event) => {
+    if (event.type === 'ReportDefined') {
+      return { runs: subject?.runs ?? [], clientId: event.data.definition.filters.clientId };
+    }
+    if (event.type !== 'ReportRunRequested' || subject === null) return subject;
+    const { clientId, runs } = subject;
+    return { clientId, runs: [...runs, { runId: event.data.runId, clientId }].slice(-maxRunsOfSubject) };
+  },
+};
+
 export const reports = defineModel<Own, ReportEvent>({
   name: 'reports',
   kind: 'report',
+  publisher: reportPublisher,
   columns: {
     name: 'text',
     kind: 'text',
@@ -139,7 +203,7 @@ export const listReports = async (
   newestFirst(knex('read.reports').where({ workspace_id: workspaceId }).whereNull('removed_at'), reports, page);
 
 /** A report as an operator sees it. */
-export type ListedReport = Pick<ReportRow, 'name' | 'kind' | 'schedule' | 'runs'> & {
+type ListedReport = Pick<ReportRow, 'name' | 'kind' | 'schedule' | 'runs'> & {
   readonly reportId: string;
   readonly window: ReportRow['span'];
 };

@@ -4,6 +4,7 @@ import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure, PlannedTarget, TargetCancelReason, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
+import { targetPublisher } from '../webhooks/render/target.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import { countedSql, slotAtSql, waitingSql } from './sql.ts';
 import * as fold from './target-folds.ts';
@@ -71,6 +72,7 @@ export type TargetRow = Row<Own>;
 export const postTargets = defineModel<Own, TargetEvent>({
   name: 'post_targets',
   kind: 'target',
+  publisher: targetPublisher,
   columns: {
     post_id: 'uuid',
     client_id: 'uuid',

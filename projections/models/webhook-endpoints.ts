@@ -5,6 +5,7 @@ import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { webhookPublisher } from '../webhooks/render/agency.ts';
 
 /**
  * Webhook endpoints as their owners see them. Secrets are derived from the secret key: a row holds which generations
@@ -29,6 +30,7 @@ export type WebhookRow = Row<Own>;
 export const webhooks = defineModel<Own, WebhookEvent>({
   name: 'webhooks',
   kind: 'webhook',
+  publisher: webhookPublisher,
   columns: {
     url: 'text',
     events: 'text[]',

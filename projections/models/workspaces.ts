@@ -7,6 +7,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow } from '../engine/rows.ts';
+import { workspacePublisher } from '../webhooks/render/agency.ts';
 import { isWithdrawnSql } from './sql.ts';
 
 /** Agencies: their members and time zone. The sandbox twin is a row of its own that names its live workspace. */
@@ -33,6 +34,7 @@ export type WorkspaceRow = Row<Own>;
 export const workspaces = defineModel<Own, WorkspaceEvent>({
   name: 'workspaces',
   kind: 'workspace',
+  publisher: workspacePublisher,
   columns: {
     name: 'text',
     timezone: 'text',

@@ -2,7 +2,8 @@ import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
-import { needsStream, type Subject, subjectOf } from './types.ts';
+import type { Subject } from '../engine/publisher.ts';
+import { needsStream, subjectOf } from './types.ts';
 
 /**
  * Folds the stream of an event up to the event: its payload shows members beyond the event itself. Recent streams are

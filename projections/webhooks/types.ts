@@ -3,16 +3,9 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import { apikey, invite } from './render/access.ts';
-import { account, client, webhook, workspace } from './render/agency.ts';
-import { approval } from './render/approval.ts';
-import { campaign } from './render/campaign.ts';
-import { media } from './render/media.ts';
-import { post } from './render/post.ts';
-import { refresh } from './render/refresh.ts';
-import { report } from './render/report.ts';
-import type { RenderSource } from './render/rule.ts';
-import { target } from './render/target.ts';
+import type { AnyPublisher, AnyRule as Rule, Subject } from '../engine/publisher.ts';
+import { projections } from '../index.ts';
+import { refreshPublisher } from './render/refresh.ts';
 import * as silent from './render/unpublished.ts';
 
 /**
@@ -21,31 +14,17 @@ import * as silent from './render/unpublished.ts';
  * replay gives the same bytes.
  */
 
-/** The state of one stream as far as rendering needs it; only its own kind reads it. Null: nothing. */
-export type Subject = object | null;
+const publishers: Readonly<Record<string, AnyPublisher>> = {
+  ...Object.fromEntries(
+    projections.flatMap(({ models }) =>
+      models.flatMap(({ kind, publisher }) => (publisher === null ? [] : [[kind, publisher] as const])),
+    ),
+  ),
+  // It has no read model.
+  refresh: refreshPublisher as unknown as AnyPublisher,
+};
 
-interface Rule {
-  readonly type: string;
-  readonly birth?: (data: unknown) => boolean;
-  readonly when?: (data: unknown) => boolean;
-  readonly ofEvent?: (source: RenderSource<unknown>) => unknown;
-  readonly ofStream?: (source: RenderSource<unknown>, subject: object) => unknown;
-}
-
-type Rules = Readonly<Record<string, string | readonly Rule[]>>;
-
-interface Kind {
-  readonly rules: Rules;
-  readonly evolve: (subject: Subject, event: DecodedEvent) => Subject;
-}
-
-// The codec has checked each event's data against the schema from which the rule's type is derived.
-const publishers = {
-  ...{ workspace, client, account, apikey, invite },
-  ...{ post, target, campaign, media, webhook, refresh, report, approval },
-} as unknown as Readonly<Record<string, Kind>>;
-
-const tables: readonly (readonly [kind: string, rules: Rules])[] = [
+const tables: readonly (readonly [kind: string, rules: AnyPublisher['rules']])[] = [
   ...Object.entries(publishers).map(([kind, { rules }]) => [kind, rules] as const),
   ...Object.entries(silent),
 ];

@@ -3,18 +3,13 @@
  * as the codec decodes it. Each envelope must fit its schema, hold no unnamed member and no personal value of any given
  * event, and have the same bytes after the client's key is destroyed.
  */
+
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TSchema, Type } from 'typebox';
 import { envelopeIdOf } from '#domain/ids.ts';
-import {
-  envelope,
-  envelopeBytes,
-  needsStream,
-  publicTypesOf,
-  type Subject,
-  subjectOf,
-} from '#projections/webhooks/types.ts';
+import type { Subject } from '#projections/engine/publisher.ts';
+import { envelope, envelopeBytes, needsStream, publicTypesOf, subjectOf } from '#projections/webhooks/types.ts';
 import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
 import { eventCatalogue } from '#schemas/events.ts';

@@ -2,7 +2,7 @@ import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import type { Mode } from '#schemas/common.ts';
 import type { apikeyPublic, invitePublic } from '#schemas/http/webhook-events/access.ts';
 import { defaultMaxAccounts, type InviteEvent } from '#schemas/invite.ts';
-import type { Publisher } from './rule.ts';
+import type { Publisher } from '../../engine/publisher.ts';
 
 /** API keys and connect links: never a secret, a hash, a token or the address of a person. */
 
@@ -11,7 +11,7 @@ interface Key {
   readonly mode: Mode;
 }
 
-export const apikey: Publisher<typeof apikeyPublic, ApiKeyEvent, Key> = {
+export const apikeyPublisher: Publisher<typeof apikeyPublic, ApiKeyEvent, Key> = {
   rules: {
     ApiKeyCreated: [
       {
@@ -46,7 +46,7 @@ interface Invite {
   readonly clientId: string;
 }
 
-export const invite: Publisher<typeof invitePublic, InviteEvent, Invite> = {
+export const invitePublisher: Publisher<typeof invitePublic, InviteEvent, Invite> = {
   rules: {
     ConnectInviteCreated: [
       {

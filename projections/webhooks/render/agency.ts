@@ -8,7 +8,7 @@ import type { webhookPublic } from '#schemas/http/webhook-events/webhook.ts';
 import type { workspacePublic } from '#schemas/http/webhook-events/workspace.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
-import type { Publisher } from './rule.ts';
+import type { Publisher } from '../../engine/publisher.ts';
 
 /** The agency itself: its clients, their accounts, its members, its webhook endpoints. */
 
@@ -22,7 +22,7 @@ const shownOf = ({ name, type, defaultPostMode, timezone, approvalRequired }: Sh
   approvalRequired,
 });
 
-export const client: Publisher<typeof clientPublic, ClientEvent, Shown> = {
+export const clientPublisher: Publisher<typeof clientPublic, ClientEvent, Shown> = {
   rules: {
     ClientCreated: [{ type: 'client.created', ofEvent: ({ id, data }) => ({ clientId: id, ...shownOf(data) }) }],
     ClientUpdated: [
@@ -54,7 +54,7 @@ interface Grant {
 }
 const grantOf = ({ timezone, expiresAt, inviteId }: Grant): Grant => ({ timezone, expiresAt, inviteId });
 
-export const account: Publisher<typeof accountPublic, AccountEvent, Account> = {
+export const accountPublisher: Publisher<typeof accountPublic, AccountEvent, Account> = {
   rules: {
     AccountConnected: [
       {
@@ -109,7 +109,7 @@ interface Team {
   readonly ended: Role;
 }
 
-export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, WorkspaceEvent, Team> = {
+export const workspacePublisher: Publisher<typeof workspacePublic & typeof teamPublic, WorkspaceEvent, Team> = {
   rules: {
     WorkspaceCreated: 'the workspace cannot have an endpoint yet',
     WorkspaceProfileChanged: [
@@ -162,7 +162,7 @@ export const workspace: Publisher<typeof workspacePublic & typeof teamPublic, Wo
   },
 };
 
-export const webhook: Publisher<typeof webhookPublic, WebhookEvent, null> = {
+export const webhookPublisher: Publisher<typeof webhookPublic, WebhookEvent, null> = {
   rules: {
     WebhookRegistered: 'the caller has the answer; other endpoints need not know each other',
     WebhookUpdated: 'the caller has the answer; other endpoints need not know each other',

@@ -2,7 +2,7 @@ import { excerptOf } from '#domain/post/content.ts';
 import type { TargetOutcome } from '#domain/post/post.ts';
 import type { postPublic } from '#schemas/http/webhook-events/post.ts';
 import type { Plan, PostBody, PostEvent } from '#schemas/post.ts';
-import type { Publisher } from './rule.ts';
+import type { Publisher } from '../../engine/publisher.ts';
 
 type Data<T extends PostEvent['type']> = Extract<PostEvent, { readonly type: T }>['data'];
 
@@ -42,15 +42,15 @@ const initialPost = (clientId: string, body: PostBody, plan: Plan | null): Post 
   };
 };
 
-const withTimes = (post: Post, { targetIds, times }: Data<'PostRevised'>): Post => {
-  if (times === null) return post;
-  const dues = [...post.dues];
+const withTimes = (postPublisher: Post, { targetIds, times }: Data<'PostRevised'>): Post => {
+  if (times === null) return postPublisher;
+  const dues = [...postPublisher.dues];
   for (const [at, id] of targetIds.entries()) {
-    const place = post.indexes.get(id);
+    const place = postPublisher.indexes.get(id);
     const due = times[at]?.dueAt;
     if (place !== undefined && due !== undefined) dues[place] = due;
   }
-  return { ...post, dues };
+  return { ...postPublisher, dues };
 };
 
 const submittedOf = ({ indexes, dues }: Post, { targetIds }: Data<'PostSubmittedForApproval'>): Post['submitted'] => {
@@ -58,14 +58,16 @@ const submittedOf = ({ indexes, dues }: Post, { targetIds }: Data<'PostSubmitted
   return { targets: targetIds.length, dueAt };
 };
 
-const marked = (post: Post, targetId: string, code: number): Post => {
-  const index = post.indexes.get(targetId);
-  return index === undefined ? post : { ...post, outcomes: post.outcomes.with(index, code) };
+const marked = (postPublisher: Post, targetId: string, code: number): Post => {
+  const index = postPublisher.indexes.get(targetId);
+  return index === undefined ? postPublisher : { ...postPublisher, outcomes: postPublisher.outcomes.with(index, code) };
 };
 
 /** A revise reaches failed targets: the counts leave them out until their next outcome. */
-const reopened = (post: Post, targetId: string): Post =>
-  post.outcomes[post.indexes.get(targetId) ?? -1] === codes.failed ? marked(post, targetId, open) : post;
+const reopened = (postPublisher: Post, targetId: string): Post =>
+  postPublisher.outcomes[postPublisher.indexes.get(targetId) ?? -1] === codes.failed
+    ? marked(postPublisher, targetId, open)
+    : postPublisher;
 
 /** The text that names a post. */
 const textOf = ({ content, thread }: PostBody): string =>
@@ -93,14 +95,14 @@ const idsOf = (postId: string, { clientId, campaignId, externalRef }: Post) => (
   externalRef,
 });
 
-const settled = (postId: string, post: Post) => {
-  const counts = { total: post.outcomes.length, published: 0, failed: 0, canceled: 0 };
-  for (const code of post.outcomes) {
+const settled = (postId: string, postPublisher: Post) => {
+  const counts = { total: postPublisher.outcomes.length, published: 0, failed: 0, canceled: 0 };
+  for (const code of postPublisher.outcomes) {
     if (code === codes.published) counts.published += 1;
     else if (code === codes.failed) counts.failed += 1;
     else if (code === codes.canceled) counts.canceled += 1;
   }
-  return { ...idsOf(postId, post), counts };
+  return { ...idsOf(postId, postPublisher), counts };
 };
 
 const failedIds = ({ indexes, outcomes }: Post): string[] =>
@@ -109,7 +111,7 @@ const failedIds = ({ indexes, outcomes }: Post): string[] =>
 const decisionOf = ({ decidedBy, comment }: Data<'PostReleased' | 'PostReturnedToDraft'>) => ({ decidedBy, comment });
 
 /** A post as a whole. Outcomes of its targets are published by the targets themselves. */
-export const post: Publisher<typeof postPublic, PostEvent, Post> = {
+export const postPublisher: Publisher<typeof postPublic, PostEvent, Post> = {
   rules: {
     PostDrafted: [
       {

@@ -1,12 +1,12 @@
 import type { refreshPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { RefreshEvent } from '#schemas/refresh.ts';
-import type { Publisher } from './rule.ts';
+import type { Publisher } from '../../engine/publisher.ts';
 
 /** A refresh of figures. */
 
 type Payloads = Pick<typeof refreshPublic, 'analytics.refreshed'>;
 
-export const refresh: Publisher<Payloads, RefreshEvent, null> = {
+export const refreshPublisher: Publisher<Payloads, RefreshEvent, null> = {
   rules: {
     AnalyticsRefreshRequested: 'the caller has the answer; analytics.refreshed reports the result',
     AnalyticsRefreshed: [

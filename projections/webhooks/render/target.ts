@@ -2,7 +2,7 @@ import { approvalTooLate, cadenceReached, outcomeUnknown } from '#domain/publish
 import type { Platform } from '#schemas/common.ts';
 import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
-import type { Publisher } from './rule.ts';
+import type { Publisher } from '../../engine/publisher.ts';
 
 interface Target {
   readonly ids: {
@@ -62,7 +62,7 @@ const short = (failure: Failure): Failure => {
 };
 
 /** One destination of a post. Steps within an attempt, and the worker that holds it, are internal. */
-export const target: Publisher<typeof targetPublic, TargetEvent, Target> = {
+export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target> = {
   rules: {
     TargetScheduled: [
       {

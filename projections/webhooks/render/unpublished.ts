@@ -7,7 +7,7 @@ import type { QuotaEvent } from '#schemas/quota.ts';
 import type { RequestEvent } from '#schemas/request.ts';
 import type { TargetCallsEvent } from '#schemas/targetcalls.ts';
 import type { TeamInviteEvent } from '#schemas/teaminvite.ts';
-import type { Unpublished } from './rule.ts';
+import type { Unpublished } from '../../engine/publisher.ts';
 
 /** Stream kinds that publish nothing. */
 

@@ -1,4 +1,5 @@
 import type { Static } from 'typebox';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { PublicEvent } from '#schemas/http/webhook-events/common.ts';
 
 /** What a stream kind publishes: for each of its events the public types, or why there is none. */
@@ -54,3 +55,26 @@ export interface Publisher<P extends Public, Event extends EventShape, Subject> 
 
 /** For a kind that publishes nothing. */
 export type Unpublished<Event extends EventShape> = { readonly [T in Event['type']]: Reason };
+
+/** Of a kind with these events, whatever it publishes and whatever its fold keeps. */
+export interface PublisherOf<Event extends EventShape> {
+  readonly rules: { readonly [T in Event['type']]: unknown };
+  evolve(subject: never, event: Event): object | null;
+}
+
+/** The state of one stream as far as rendering needs it; only its own kind reads it. Null: nothing. */
+export type Subject = object | null;
+
+/** A rule without the types of its kind. */
+export interface AnyRule {
+  readonly type: string;
+  readonly birth?: (data: unknown) => boolean;
+  readonly when?: (data: unknown) => boolean;
+  readonly ofEvent?: (source: RenderSource<unknown>) => unknown;
+  readonly ofStream?: (source: RenderSource<unknown>, subject: object) => unknown;
+}
+
+export interface AnyPublisher {
+  readonly rules: Readonly<Record<string, Reason | readonly AnyRule[]>>;
+  readonly evolve: (subject: Subject, event: DecodedEvent) => Subject;
+}
