@@ -26,7 +26,7 @@ const found = await findChromium().then(
 const longWord = 'Donaudampfschifffahrt'.repeat(7);
 
 /** Templates that are parts of others. */
-const parts = ['frame', 'told', 'token'];
+const parts = ['frame', 'messages', 'token'];
 const views = readdirSync(path.resolve(import.meta.dirname, '../../services/console/views'))
   .filter((file) => file.endsWith('.eta'))
   .map((file) => file.replace('.eta', ''))

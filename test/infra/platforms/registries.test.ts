@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { existsSync, readdirSync } from 'node:fs';
+import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { rules } from '#domain/platforms/registry.ts';
 import { imitations } from '#infra/platforms/sandbox/imitations.ts';
@@ -17,14 +17,12 @@ suite('registries of networks', (t) => {
     for (const platform of platforms) equal(rules[platform].platform, platform);
   });
 
-  t('every folder of domain/platforms is a network, with its index, media and insights', () => {
-    const folder = 'services/domain/platforms';
-    const folders = entries(folder).flatMap((entry) => (entry.isDirectory() ? [entry.name] : []));
-    deepEqual(folders.sort(), enumerated);
-    for (const platform of platforms) {
-      for (const file of ['index.ts', 'media.ts', 'insights.ts'])
-        equal(existsSync(path.join(root, folder, platform, file)), true, `${platform}/${file}`);
-    }
+  t('every network has its rules in one file', () => {
+    const files = entries('services/domain/platforms/networks').map(({ name }) => name);
+    deepEqual(
+      files.sort(),
+      enumerated.map((platform) => `${platform}.ts`),
+    );
   });
 
   t('a network is said to take native posts exactly where it has a window and the sandbox a scheduler', () => {
