@@ -19,11 +19,11 @@ export interface RenderSource<Data> {
  * `ofEvent`: renders from the event alone. `ofStream`: renders from the stream too, folded up to and including the
  * event.
  */
-type Renderer<Data, Subject, Made> =
+type Renderer<Data, StreamSubject, Made> =
   | { readonly ofEvent: (source: RenderSource<Data>) => Made }
-  | { readonly ofStream: (source: RenderSource<Data>, subject: Subject) => Made };
+  | { readonly ofStream: (source: RenderSource<Data>, subject: StreamSubject) => Made };
 
-export type Rule<P extends Public, Data, Subject> = {
+export type Rule<P extends Public, Data, StreamSubject> = {
   readonly [T in keyof P & string]: {
     readonly type: T;
     /**
@@ -33,24 +33,26 @@ export type Rule<P extends Public, Data, Subject> = {
     readonly birth?: (data: Data) => boolean;
     /** Only for such data. */
     readonly when?: (data: Data) => boolean;
-  } & Renderer<Data, Subject, Static<P[T]['data']>>;
+  } & Renderer<Data, StreamSubject, Static<P[T]['data']>>;
 }[keyof P & string];
 
 /** Why an event is not published. */
 export type Reason = string;
 
 /** One entry for each event of the kind; tsc reports a missing one. */
-export type Rules<P extends Public, Event extends EventShape, Subject> = {
-  readonly [T in Event['type']]: Reason | readonly Rule<P, Extract<Event, { readonly type: T }>['data'], Subject>[];
+export type Rules<P extends Public, Event extends EventShape, StreamSubject> = {
+  readonly [T in Event['type']]:
+    | Reason
+    | readonly Rule<P, Extract<Event, { readonly type: T }>['data'], StreamSubject>[];
 };
 
-export interface Publisher<P extends Public, Event extends EventShape, Subject> {
-  readonly rules: Rules<P, Event, Subject>;
+export interface Publisher<P extends Public, Event extends EventShape, StreamSubject> {
+  readonly rules: Rules<P, Event, StreamSubject>;
   /**
    * Folds the part of a stream that rendering needs beyond the event. Null before its creation, of bounded size,
    * immutable: a caller may go back to an older one. Total: skips an event that does not fit.
    */
-  evolve(subject: Subject | null, event: Event): Subject | null;
+  evolve(subject: StreamSubject | null, event: Event): StreamSubject | null;
 }
 
 /** For a kind that publishes nothing. */
@@ -63,7 +65,7 @@ export interface PublisherOf<Event extends EventShape> {
 }
 
 /** The state of one stream as far as rendering needs it; only its own kind reads it. Null: nothing. */
-export type Subject = object | null;
+export type StreamSubject = object | null;
 
 /** A rule without the types of its kind. */
 export interface AnyRule {
@@ -76,5 +78,5 @@ export interface AnyRule {
 
 export interface AnyPublisher {
   readonly rules: Readonly<Record<string, Reason | readonly AnyRule[]>>;
-  readonly evolve: (subject: Subject, event: DecodedEvent) => Subject;
+  readonly evolve: (subject: StreamSubject, event: DecodedEvent) => StreamSubject;
 }

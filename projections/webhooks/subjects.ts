@@ -2,7 +2,7 @@ import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { kindOf } from '#schemas/topics.ts';
-import type { Subject } from '../engine/publisher.ts';
+import type { StreamSubject } from '../engine/publisher.ts';
 import { needsStream, subjectOf } from './types.ts';
 
 /**
@@ -14,7 +14,7 @@ const maxRemembered = 4_000;
 
 interface Remembered {
   readonly revision: number;
-  readonly subject: Subject;
+  readonly subject: StreamSubject;
 }
 
 export class Subjects {
@@ -33,8 +33,8 @@ export class Subjects {
   async along(
     events: readonly DecodedEvent[],
     renders: (event: DecodedEvent) => boolean,
-  ): Promise<ReadonlyMap<DecodedEvent, Subject>> {
-    const found = new Map<DecodedEvent, Subject>();
+  ): Promise<ReadonlyMap<DecodedEvent, StreamSubject>> {
+    const found = new Map<DecodedEvent, StreamSubject>();
     await Promise.all(
       [...Map.groupBy(events, ({ stream }) => stream)].map(([stream, own]) =>
         this.#follow(stream, own, renders, found),
@@ -47,7 +47,7 @@ export class Subjects {
     stream: string,
     events: readonly DecodedEvent[],
     renders: (event: DecodedEvent) => boolean,
-    found: Map<DecodedEvent, Subject>,
+    found: Map<DecodedEvent, StreamSubject>,
   ): Promise<void> {
     const kind = kindOf(stream);
     const { initial, evolve } = subjectOf(kind);

@@ -3,7 +3,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import type { AnyPublisher, AnyRule as Rule, Subject } from '../engine/publisher.ts';
+import type { AnyPublisher, AnyRule as Rule, StreamSubject } from '../engine/publisher.ts';
 import { projections } from '../index.ts';
 import { refreshPublisher } from './render/refresh.ts';
 import * as silent from './render/unpublished.ts';
@@ -79,13 +79,13 @@ export const needsStream = (kind: string, type: string): boolean =>
 /** The fold of the subject for streams of this kind, one event after the other from the first on. */
 export const subjectOf = (
   kind: string,
-): { readonly initial: Subject; evolve(subject: Subject, event: DecodedEvent): Subject } => ({
+): { readonly initial: StreamSubject; evolve(subject: StreamSubject, event: DecodedEvent): StreamSubject } => ({
   initial: null,
   evolve: publishers[kind]?.evolve ?? ((subject) => subject),
 });
 
 /** @param subject the stream, folded up to and including the event; may be null where `needsStream` is false */
-export const render = (type: string, event: DecodedEvent, subject: Subject): unknown => {
+export const render = (type: string, event: DecodedEvent, subject: StreamSubject): unknown => {
   const rule = rulesOf(kindOf(event.stream), event.type).find((one) => one.type === type);
   const source = { data: event.data, id: idOf(event.stream), occurredAt: event.metadata.occurredAt };
   if (rule?.ofEvent !== undefined) return rule.ofEvent(source);
@@ -108,18 +108,18 @@ const enveloped = (type: string, event: DecodedEvent, data: unknown): Rendered =
 });
 export const bytesOf = (envelope: Rendered): Buffer => Buffer.from(JSON.stringify(envelope));
 
-export const envelope = (type: string, event: DecodedEvent, subject: Subject): Rendered =>
+export const envelope = (type: string, event: DecodedEvent, subject: StreamSubject): Rendered =>
   enveloped(type, event, render(type, event, subject));
 
 /** The client of a rendered event; null: it belongs to none. `media.ready` does not name it, its stream does. */
-export const clientOf = ({ data }: Rendered, subject: Subject): string | null => {
+export const clientOf = ({ data }: Rendered, subject: StreamSubject): string | null => {
   const { clientId = (subject as { readonly clientId?: unknown } | null)?.clientId } = data as {
     readonly clientId?: unknown;
   };
   return typeof clientId === 'string' ? clientId : null;
 };
 
-export const envelopeBytes = (type: string, event: DecodedEvent, subject: Subject): Buffer =>
+export const envelopeBytes = (type: string, event: DecodedEvent, subject: StreamSubject): Buffer =>
   bytesOf(envelope(type, event, subject));
 
 /** The example in the contract; `webhook.test` gets the endpoint's own id. */

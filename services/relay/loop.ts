@@ -69,9 +69,12 @@ const pauseMs = (failures: number): number => backOff(failures, { firstMs: 100, 
 
 const wordsOf = (error: unknown): string => (error instanceof Error ? error.message : String(error));
 
-export const startRelay = (options: RelayOptions): Relay => new RelayLoop(options);
+export const startRelay = (options: RelayOptions): Relay => {
+  const loop = new RelayLoop(options);
+  return { done: loop.done, status: () => loop.status() };
+};
 
-class RelayLoop implements Relay {
+class RelayLoop {
   readonly done: Promise<void>;
   readonly #options: RelayOptions;
   readonly #leaseMs: number;

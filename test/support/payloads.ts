@@ -8,7 +8,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type TSchema, Type } from 'typebox';
 import { envelopeIdOf } from '#domain/ids.ts';
-import type { Subject } from '#projections/engine/publisher.ts';
+import type { StreamSubject } from '#projections/engine/publisher.ts';
 import { envelope, envelopeBytes, needsStream, publicTypesOf, subjectOf } from '#projections/webhooks/types.ts';
 import { type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { personalMembers } from '#runtime/eventing/personal.ts';
@@ -41,7 +41,7 @@ export const closed = (schema: TSchema): TSchema => {
 const schemas = new Map(Object.entries(publicEvents).map(([type, { data }]) => [type, closed(Envelope(type, data))]));
 
 /** The subject of a stream, folded through all of these. */
-export const subjectAt = (events: readonly DecodedEvent[]): Subject => {
+export const subjectAt = (events: readonly DecodedEvent[]): StreamSubject => {
   const { initial, evolve } = subjectOf(kindOf(events[0]?.stream ?? ''));
   return events.reduce(evolve, initial);
 };
