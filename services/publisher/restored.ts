@@ -56,18 +56,6 @@ export const findLost = async (
   restore: Restore,
   before = Number.POSITIVE_INFINITY,
 ): Promise<Lost> => {
-  const lost = await askFor(context, target, restore, before);
-  // If we die here, the next worker asks again.
-  faultPoint('publisher:after-find');
-  return lost;
-};
-
-const askFor = async (
-  context: WorkContext,
-  target: ScheduledTarget,
-  restore: Restore,
-  before: number,
-): Promise<Lost> => {
   const question = await questionOf(context, target);
   const find = question?.adapter.findPosts?.bind(question.adapter);
   if (question === null || find === undefined || !isListed(target.common.platform, question.content)) {
@@ -116,6 +104,7 @@ export const settleRestored = async (context: WorkContext, target: Claimable): P
   if ((await context.streams.content(target)).bornAt > restore.restoredAt) return null;
   if ((await tools.restores.unlooked([target.common.accountId], restore)).length === 0) return null;
   const lost = await findLost(context, target, restore);
+  faultPoint('publisher:after-find');
   if (lost.kind === 'undecided') return undecidedRestMs;
   if (lost.kind === 'not_listed') return null;
   if (lost.kind === 'found') return settleAsFound(context, target, lost.post, restore.restoredAt);

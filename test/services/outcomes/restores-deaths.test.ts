@@ -76,10 +76,18 @@ suite('deaths after a restore', { timeoutMs: 120_000 }, (t) => {
       await world.pool.query('update read.post_targets set external_id = null where id = $1', [before]);
       await restored(world.pool, asOf(), 'ann', { again: true });
       await resumePublishing(world.pool, everyWorkspace);
-      const dueAt = new Date().toISOString();
+      // Later than the restore by its clock of milliseconds: what was due at the same one counts as due before it.
+      const dueAt = new Date(Date.now() + 100).toISOString();
       const { state } = await world.store.load(target, id);
       assert.ok(state.status === 'pending');
-      const move = { type: 'Reschedule', commandId: point, now: dueAt, dueAt, scheduledLocal: null, jitterSeconds: 0 };
+      const move = {
+        type: 'Reschedule',
+        commandId: point,
+        now: new Date().toISOString(),
+        dueAt,
+        scheduledLocal: null,
+        jitterSeconds: 0,
+      };
       await execute(world.store, target, id, move as never, world.context(), { partitionKey: state.common.postId });
       await publishers.died(await publishers.child(point));
       assert.equal((await world.target(id)).status, place === 1 ? 'pending' : 'outcome_unknown');
