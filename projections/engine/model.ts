@@ -1,5 +1,5 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { AnyPublisher, PublisherOf } from './publisher.ts';
+import { type AnyPublisher, type PublisherOf, untyped } from './publisher.ts';
 
 /**
  * A read model is a table whose rows are each owned by one stream, and the pure folds that make a row from that
@@ -116,8 +116,7 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
     generated,
     searched,
     indexes,
-    // The codec has checked each event's data against the schema from which the rule's type is derived.
-    publisher: publisher as AnyPublisher | null,
+    publisher: publisher === null ? null : untyped(publisher),
     fold: (row, event) => {
       const handler = handlers.get(event.type);
       return handler === undefined ? row : handler(row, event.data, event);

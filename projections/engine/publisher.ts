@@ -19,11 +19,11 @@ export interface RenderSource<Data> {
  * `ofEvent`: renders from the event alone. `ofStream`: renders from the stream too, folded up to and including the
  * event.
  */
-type Renderer<Data, StreamSubject, Made> =
+type Renderer<Data, Subject, Made> =
   | { readonly ofEvent: (source: RenderSource<Data>) => Made }
-  | { readonly ofStream: (source: RenderSource<Data>, subject: StreamSubject) => Made };
+  | { readonly ofStream: (source: RenderSource<Data>, subject: Subject) => Made };
 
-export type Rule<P extends Public, Data, StreamSubject> = {
+export type Rule<P extends Public, Data, Subject> = {
   readonly [T in keyof P & string]: {
     readonly type: T;
     /**
@@ -33,26 +33,24 @@ export type Rule<P extends Public, Data, StreamSubject> = {
     readonly birth?: (data: Data) => boolean;
     /** Only for such data. */
     readonly when?: (data: Data) => boolean;
-  } & Renderer<Data, StreamSubject, Static<P[T]['data']>>;
+  } & Renderer<Data, Subject, Static<P[T]['data']>>;
 }[keyof P & string];
 
 /** Why an event is not published. */
 export type Reason = string;
 
 /** One entry for each event of the kind; tsc reports a missing one. */
-export type Rules<P extends Public, Event extends EventShape, StreamSubject> = {
-  readonly [T in Event['type']]:
-    | Reason
-    | readonly Rule<P, Extract<Event, { readonly type: T }>['data'], StreamSubject>[];
+export type Rules<P extends Public, Event extends EventShape, Subject> = {
+  readonly [T in Event['type']]: Reason | readonly Rule<P, Extract<Event, { readonly type: T }>['data'], Subject>[];
 };
 
-export interface Publisher<P extends Public, Event extends EventShape, StreamSubject> {
-  readonly rules: Rules<P, Event, StreamSubject>;
+export interface Publisher<P extends Public, Event extends EventShape, Subject> {
+  readonly rules: Rules<P, Event, Subject>;
   /**
    * Folds the part of a stream that rendering needs beyond the event. Null before its creation, of bounded size,
    * immutable: a caller may go back to an older one. Total: skips an event that does not fit.
    */
-  evolve(subject: StreamSubject | null, event: Event): StreamSubject | null;
+  evolve(subject: Subject | null, event: Event): Subject | null;
 }
 
 /** For a kind that publishes nothing. */
@@ -80,3 +78,7 @@ export interface AnyPublisher {
   readonly rules: Readonly<Record<string, Reason | readonly AnyRule[]>>;
   readonly evolve: (subject: StreamSubject, event: DecodedEvent) => StreamSubject;
 }
+
+/** The codec has checked each event's data against the schema from which the types of its rules are derived. */
+export const untyped = <Event extends EventShape>(publisher: PublisherOf<Event>): AnyPublisher =>
+  publisher as unknown as AnyPublisher;

@@ -3,7 +3,7 @@ import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import type { AnyPublisher, AnyRule as Rule, StreamSubject } from '../engine/publisher.ts';
+import { type AnyPublisher, type AnyRule as Rule, type StreamSubject, untyped } from '../engine/publisher.ts';
 import { projections } from '../index.ts';
 import { refreshPublisher } from './render/refresh.ts';
 import * as silent from './render/unpublished.ts';
@@ -21,7 +21,7 @@ const publishers: Readonly<Record<string, AnyPublisher>> = {
     ),
   ),
   // It has no read model.
-  refresh: refreshPublisher as unknown as AnyPublisher,
+  refresh: untyped(refreshPublisher),
 };
 
 const tables: readonly (readonly [kind: string, rules: AnyPublisher['rules']])[] = [
