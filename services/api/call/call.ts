@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { within } from '#contracts/base/within.ts';
-import { type CommandContext, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
@@ -12,7 +12,7 @@ import type { CallPatience, Deps } from './deps.ts';
 import { type BodyTools, releaseBody, takeBody, takeKey, takeParams, takeQuery } from './input.ts';
 import { type Answer, type Call, type Commands, nounOf, type Principal, type Raw } from './operation.ts';
 import type { OwnWrites } from './own-writes.ts';
-import { notFound } from './refusal.ts';
+import { notFound, tooLate } from './refusal.ts';
 import type { CalledState } from './state.ts';
 import type { Warnings } from './warnings.ts';
 import type { Warned, Wire } from './wire.ts';
@@ -103,10 +103,6 @@ const nobody: Principal = {
 /** Events name the member, and the grant under which an app acted for the member. */
 const eventActorOf = ({ actor, grantId }: Principal): EventActor =>
   grantId === undefined ? actor : { ...actor, grantId };
-
-const tooLate = (): never => {
-  throw new Unavailable('The stores behind this call did not answer in time.');
-};
 
 /** What the operation gets. */
 const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, allowances }: CallTools): Call => {

@@ -12,12 +12,11 @@ import { accountsByIds } from '#projections/models/accounts.ts';
 import { mediaByIds } from '#projections/models/media.ts';
 import { postPlanning } from '#projections/queries/post-queries.ts';
 import { clientsOfTargets } from '#projections/queries/target-queries.ts';
-import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { digestOfEntry, type Entry } from './entries.ts';
 import { type Call, nounOf, type Operation } from './operation.ts';
-import { badParameter, invalid, Refusal } from './refusal.ts';
+import { badParameter, invalid, Refusal, tooLate } from './refusal.ts';
 import type { CalledState } from './state.ts';
 
 /**
@@ -144,10 +143,6 @@ const accountsOf = async (
 
 /** Streams that one call reads at once, of ids that the read models do not have. */
 const width = 8;
-
-const tooLate = (): never => {
-  throw new Unavailable('The stores behind this call did not answer in time.');
-};
 
 const filtered = async (
   { until }: Looking,

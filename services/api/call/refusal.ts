@@ -1,5 +1,6 @@
 import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import type { Issue, IssueCode } from '#schemas/issues.ts';
 
 interface More {
@@ -30,3 +31,8 @@ export const badParameter = (name: string, code: IssueCode, message: string): Re
   new Refusal('invalid_parameter', `The parameter ${name} ${message}.`, {
     errors: [{ path: `/${name}`, code, message }],
   });
+
+/** @throws Unavailable: the caller may repeat the call under the same key */
+export const tooLate = (): never => {
+  throw new Unavailable('The stores behind this call did not answer in time.');
+};
