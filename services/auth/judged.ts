@@ -99,7 +99,8 @@ export const roleNow = async (
     roleOfMember(pool, workspaceId, memberId),
     freshness?.isBehind() ?? false,
   ]);
-  if (!isWithdrawn && !isBehind) return role;
+  // Without a row the member may have joined a moment ago: the projection, which is not behind, has not come to it yet.
+  if (role !== null && !isWithdrawn && !isBehind) return role;
   return (await membersBy(store)(workspaceId))[memberId]?.role ?? null;
 };
 
