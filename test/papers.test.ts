@@ -72,7 +72,6 @@ const holding: readonly (readonly [words: string, reason: string])[] = [
   ['published posts are neither edited nor deleted', 'no operation does either, and spec 1 asks for neither'],
   ['editing and deleting published posts', 'as above, of one network'],
   ['editing, deleting and pinning', 'as above, of one network'],
-  ['Until then a post whose revise such a build held shows', 'what an operator sees before the rebuild'],
   ['is not done twice', 'a promise: the step is done once'],
   ['Until then `409 restore_unconfirmed` refuses', 'until the operator confirms'],
   ['Until then, where mails go out, a person gets no', 'until the address is proven'],

@@ -195,14 +195,15 @@ const takeTour = async ({ adapters, api, config, first, screen, receiver, signal
     signal,
   };
   // Ctrl-C during the tour is not a failure.
-  const passed = await tour(tourOptions).catch((error: unknown) => {
+  const taken = await tour(tourOptions).catch((error: unknown) => {
     if (!signal.aborted) throw error;
-    return false;
+    return null;
   });
-  if (!signal.aborted) {
-    screen.tourEnds({ baseUrl: api.baseUrl, key: place.testKey, link: api.consoleUrl + (await place.ownersLink()) });
+  if (taken !== null && !signal.aborted) {
+    const link = api.consoleUrl + (await place.ownersLink());
+    screen.tourEnds({ baseUrl: api.baseUrl, key: place.testKey, clientId: taken.clientId, link });
   }
-  return { passed, testKey: place.testKey };
+  return { passed: taken?.passed ?? false, testKey: place.testKey };
 };
 
 interface StoreParts {

@@ -16,6 +16,13 @@ const byStatus: Readonly<Record<string, (text: string) => string>> = {
   publishing: dim,
 };
 
+interface TourEnd {
+  readonly baseUrl: string;
+  readonly key: string;
+  readonly clientId: string;
+  readonly link: string;
+}
+
 export class Screen {
   readonly #begun = performance.now();
   #tourBegun = performance.now();
@@ -51,9 +58,9 @@ export class Screen {
     this.#write(`\n${bold('Ready')} in ${seconds} s: ${baseUrl}`);
     this.#write(dim(`Health and metrics, for you alone: ${opsOrigin}/readyz ${opsOrigin}/metrics`));
     if (made === null) return;
-    this.#write(`\nA workspace was made: ${made.workspaceId}. Its keys are shown this once:`);
+    this.#write(`\nYour workspace was made, empty: ${made.workspaceId}. Its keys are shown this once:`);
     this.#write(`  test key (sandbox accounts, nothing leaves this machine)  ${bold(made.testKey)}`);
-    this.#write(`  live key                                                  ${bold(made.liveKey)}`);
+    this.#write(`  live key (publishes, once you connect a real account)     ${bold(made.liveKey)}`);
   }
 
   tourBegins(): void {
@@ -93,9 +100,19 @@ export class Screen {
   }
 
   /** The tour has a workspace of its own, whose sandbox is a week ahead: its figures are there. */
-  tourEnds({ baseUrl, key, link }: { readonly baseUrl: string; readonly key: string; readonly link: string }): void {
+  tourEnds({ baseUrl, key, clientId, link }: TourEnd): void {
+    const post = {
+      clientId,
+      content: 'Hello',
+      targets: { mode: 'group', clientId, platforms: ['x', 'bluesky'] },
+      schedule: { type: 'now' },
+    };
     this.#write(`\n${bold('The workspace of the tour')}, with its post and a week of figures:`);
     this.#write(`  curl -s -H 'Authorization: Bearer ${key}' '${baseUrl}/analytics/overview'`);
+    this.#write('  A post of your own to its sandbox accounts; each new post needs an Idempotency-Key of its own:');
+    this.#write(`  curl -s -X POST '${baseUrl}/posts' -H 'Authorization: Bearer ${key}' \\`);
+    this.#write("    -H 'Content-Type: application/json' -H 'Idempotency-Key: hello-1' \\");
+    this.#write(`    -d '${JSON.stringify(post)}'`);
     this.#write('  This link signs its Owner into the console, once, within a day:');
     this.#write(`  ${link}`);
   }

@@ -123,8 +123,14 @@ const connectClient = async (http: TourClient, screen: Screen): Promise<{ readon
   return client;
 };
 
-/** True when every target was published, and every event of the post arrived with both signatures. */
-export const tour = async (options: TourOptions): Promise<boolean> => {
+export interface TourResult {
+  readonly passed: boolean;
+  /** The client whose sandbox accounts it connected. */
+  readonly clientId: string;
+}
+
+/** It has passed when every target was published, and every event of the post arrived with both signatures. */
+export const tour = async (options: TourOptions): Promise<TourResult> => {
   const { baseUrl, key, session, timezone, sandbox, real, screen, receiver, signal } = options;
   const http = new TourClient(baseUrl, key, signal);
   screen.tourBegins();
@@ -195,7 +201,7 @@ export const tour = async (options: TourOptions): Promise<boolean> => {
   const seen =
     real === null ||
     (await showReal({ http: new TourClient(baseUrl, real.key, signal), real, content: short, screen }));
-  return passed && handedOver && approved && analysed && seen;
+  return { passed: passed && handedOver && approved && analysed && seen, clientId: client.id };
 };
 
 /** Waits for the event of the comment, as an integration does that does not poll. True when it is posted. */

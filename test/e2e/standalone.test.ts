@@ -29,6 +29,7 @@ import { slowness } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, run, type StartOptions, start } from '#test/support/processes.ts';
+import { curlCall } from '#test/support/shell-words.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -192,22 +193,26 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     }
   });
 
+  t('the post that it prints after the tour is one to paste: two targets, published', async () => {
+    const [curl = ''] = /curl -s -X POST [\s\S]*?\n {4}-d '[^']+'/.exec(first.output()) ?? [];
+    const call = curlCall(curl, {});
+    const answer = await fetch(call.url, call);
+    const { data } = (await answer.json()) as { readonly data: { readonly id: string } };
+    assert.equal(answer.status, 200, JSON.stringify(data));
+    const statusOf = async () => (await get(first, testKey, `/posts/${data.id}`)).data;
+    await until('it is published', async () => (await statusOf()).status === 'published');
+    assert.equal(((await statusOf()).targets as readonly unknown[]).length, 2);
+  });
+
   t('the curl line of the README works', async () => {
     const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
     const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
-    const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
-    const text = curl.replaceAll('<client>', clientId).replace('$POSTLINE_KEY', testKey);
     for (const [, block = ''] of readme.matchAll(/```\n(curl[^`]+)```/g)) {
       assert.doesNotMatch(block, /\$\(|`/, 'it takes a program beside curl, which a bare machine may lack');
     }
-    const [, method = '', url = ''] = /-X (\w+) (\S+)/.exec(text) ?? [];
-    const headers = [...text.matchAll(/-H (["'])([\w-]+): (.*?)\1/g)].map(([, , name, value]) => [
-      name ?? '',
-      value ?? '',
-    ]);
-    const [, body = ''] = /-d '([^']+)'/.exec(text) ?? [];
-    const here = url.replace('http://127.0.0.1:8080/v1', baseUrl(first));
-    const answer = await fetch(here, { method, headers: Object.fromEntries(headers), body });
+    const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
+    const call = curlCall(curl.replaceAll('<client>', clientId), { POSTLINE_KEY: testKey });
+    const answer = await fetch(call.url.replace('http://127.0.0.1:8080/v1', baseUrl(first)), call);
     assert.equal(answer.status, 200, await answer.text());
   });
 

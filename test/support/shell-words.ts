@@ -25,7 +25,7 @@ export const curlCall = (script: string, env: Readonly<Record<string, string>>):
   let url = '';
   let body: string | null = null;
   for (let word = words.shift(); word !== undefined; word = words.shift()) {
-    if (word === '-sS') continue;
+    if (word === '-sS' || word === '-s') continue;
     if (word === '-X') method = words.shift() ?? '';
     else if (word === '-d') body = words.shift() ?? '';
     else if (word === '-H') {
