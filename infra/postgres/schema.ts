@@ -107,17 +107,33 @@ const appliedIn = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<re
   }
 };
 
-/** The files that `migrateSchema` would carry out now. Writes nothing. */
+/** Of a database with tables that lack their numbers: only builds before the first release made such tables. */
+export const formerTables =
+  'the database holds tables that no release made, as builds of 0.1 did, and no release reads them';
+
+/** @throws SetupError when the schema has tables, though no file was carried out in it */
+const requireNoTables = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<void> => {
+  const { rowCount } = await db.query(
+    `select from pg_class where relnamespace = to_regnamespace($1) and relkind in ('r', 'p')
+       and relname <> 'schema_versions' limit 1`,
+    [schema],
+  );
+  if (rowCount === 0) return;
+  throw new SetupError(`DATABASE_URL: ${formerTables}. Give every process a new, empty database (UPGRADE.md).`);
+};
+
+/**
+ * The files that `migrateSchema` would carry out now. Writes nothing.
+ * @throws SetupError as `migrateSchema`
+ */
 export const pendingFiles = async (
   pool: pg.Pool,
   numbered: NumberedSchema = operationalSchema(),
-): Promise<readonly SchemaFile[]> => planFor(numbered, await appliedIn(pool, numbered.schema)).pending;
-
-const earlierBuild = (cause: unknown): SetupError =>
-  new SetupError(
-    'DATABASE_URL: the database has tables that no release made. Give every process a new, empty database (UPGRADE.md).',
-    { cause },
-  );
+): Promise<readonly SchemaFile[]> => {
+  const applied = await appliedIn(pool, numbered.schema);
+  if (applied.length === 0) await requireNoTables(pool, numbered.schema);
+  return planFor(numbered, applied).pending;
+};
 
 /** Carries out the next file, unless another process has done so meanwhile. @returns whether more follow */
 const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<boolean> => {
@@ -135,12 +151,8 @@ const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<bo
     const [file, ...rest] = planFor(numbered, await appliedIn(tx, schema)).pending;
     more = rest.length > 0;
     if (file === undefined) return;
-    try {
-      await tx.query(file.sql);
-    } catch (error) {
-      const isTaken = (error as { code?: unknown }).code === '42P07';
-      throw isTaken && file.number === 1 ? earlierBuild(error) : error;
-    }
+    if (file.number === 1) await requireNoTables(tx, schema);
+    await tx.query(file.sql);
     await tx.query(`insert into ${schema}.schema_versions (number, name, checksum) values ($1, $2, $3)`, [
       file.number,
       file.name,
@@ -153,7 +165,8 @@ const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<bo
 /**
  * Brings the tables to this build. An up-to-date database costs one read. Of several processes one carries a file out
  * and the others wait. A database of a newer build stays as it is: its files leave former tables usable.
- * @throws SetupError when a file that was carried out is another one here; else as `withTableLock`
+ * @throws SetupError when a file that was carried out is another one here, and before anything is changed in a database
+ * with tables that no release made; else as `withTableLock`
  */
 export const migrateSchema = async (
   pool: pg.Pool,
