@@ -16,7 +16,6 @@ import { type CredentialGap, PostgresCredentials } from './postgres/credentials.
 import { PostgresDataKeys } from './postgres/data-keys.ts';
 import { eventSchema, migrateEvents, PostgresEventStore } from './postgres/event-store.ts';
 import type { EventTail } from './postgres/event-tail.ts';
-import { requireNoFormerData } from './postgres/former-data.ts';
 import { checkKeys } from './postgres/key-checks.ts';
 import { openPostgresLog } from './postgres/log.ts';
 import { type KeeperOptions, runInOneProcess } from './postgres/one-process.ts';
@@ -128,7 +127,6 @@ export const openAdapters = async ({
     );
     const pool = openPool({ url, max: config.poolSize, name });
     closers.push(() => pool.end());
-    await requireNoFormerData(pool);
     // Threads of one process would repeat the line.
     const warn = (line: string): void => (isMainThread ? logger?.warn(line) : undefined);
     await migrateSchema(pool, { warn, ...(faultPoint && { faultPoint }) });

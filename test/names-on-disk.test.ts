@@ -6,6 +6,7 @@
  */
 import assert from 'node:assert/strict';
 import { hash } from 'node:crypto';
+import { checksumOf } from '#contracts/base/numbered-files.ts';
 import {
   accountIdOf,
   causedIdOf,
@@ -23,8 +24,8 @@ import {
 import { eventSchema } from '#infra/postgres/event-store.ts';
 import { packingVersion } from '#infra/postgres/packing/form.ts';
 import { words } from '#infra/postgres/packing/words.ts';
-import { checksumOf, operationalSchema } from '#infra/postgres/schema.ts';
-import { tableNames } from '#projections/analytics/tables.ts';
+import { operationalSchema } from '#infra/postgres/schema.ts';
+import { tableFiles, tableNames } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { configHelp } from '#runtime/process/config.ts';
@@ -104,7 +105,8 @@ suite('names on disk', (t) => {
 
   // A file that a release brought never changes: databases refuse another one.
   t('numbered files of tables', () => {
-    const now = [operationalSchema(), eventSchema('es')].flatMap(({ schema, files }) =>
+    const inClickHouse = { schema: 'clickhouse', files: tableFiles(1) };
+    const now = [operationalSchema(), eventSchema('es'), inClickHouse].flatMap(({ schema, files }) =>
       files.map((file) => `${schema} ${file.name} ${checksumOf(file).slice(0, 16)}`),
     );
     assert.deepEqual(now, stored.schemaFiles);

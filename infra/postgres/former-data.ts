@@ -1,31 +1,23 @@
 /**
- * Data of 0.1: builds before the first release. No release reads it. A database with such a table is one of theirs; that
- * none is there proves nothing, so nothing else is ever moved or refused.
+ * Data of 0.1, moved out of a data folder: builds before the first release, whose tables `schema.ts` refuses. A database
+ * with one of these tables is surely theirs; that none is there proves nothing, so nothing else is ever moved.
  */
 import { existsSync, mkdirSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type EmbeddedOptions, type EmbeddedPostgres, startEmbedded } from './embedded.ts';
+import { formerTables } from './schema.ts';
 import { locate } from './server-files.ts';
 
 /** Tables that builds of 0.1 made and no release makes. */
 const markers = ['ops.metrics_accounts', 'ops.metrics_jobs', 'ops.heard_posts'];
 
-const words = 'the database holds data of a build of 0.1, which no release reads';
-
-const holdsFormerData = async (db: pg.Pool | pg.Client): Promise<boolean> => {
+const holdsFormerData = async (db: pg.Client): Promise<boolean> => {
   const { rows } = await db.query<{ found: boolean }>(
     'select bool_or(to_regclass(name) is not null) as found from unnest($1::text[]) as name',
     [markers],
   );
   return rows[0]?.found === true;
-};
-
-/** @throws SetupError before anything in such a database is changed */
-export const requireNoFormerData = async (pool: pg.Pool): Promise<void> => {
-  if (!(await holdsFormerData(pool))) return;
-  throw new SetupError(`DATABASE_URL: ${words}. Give every process a new, empty database (UPGRADE.md).`);
 };
 
 /** Folders of a data folder that belong to its database. */
@@ -79,6 +71,8 @@ export const startWithoutFormerData = async (
   if (!isFormer) return server;
   await server.stop();
   const kept = moveAside(path.resolve(options.dataDir), moved);
-  options.onProgress?.(`${words}: it is kept in ${kept.join(' and ')}, and this start begins anew (UPGRADE.md)`);
+  options.onProgress?.(
+    `${formerTables}: they are kept in ${kept.join(' and ')}, and this start begins anew (UPGRADE.md)`,
+  );
   return startEmbedded(options);
 };

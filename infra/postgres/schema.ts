@@ -1,20 +1,19 @@
 /**
- * Tables as numbered files, each carried out once in a database, in the order of their numbers. A file that was carried
- * out never changes: a table changes by the next file. Each file has a transaction of its own, with its row in
- * `schema_versions`; so a process that dies between two files leaves a database that the next start completes.
+ * Numbered files of Postgres. Each has a transaction of its own, with its row in `schema_versions`; so a process that
+ * dies between two files leaves a database that the next start completes.
  */
-import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
 import { tablesLock, withTableLock } from '#contracts/base/migration.ts';
+import {
+  type AppliedFile,
+  checksumOf,
+  planFor,
+  type SchemaFile,
+  type SchemaPlan,
+} from '#contracts/base/numbered-files.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-
-export interface SchemaFile {
-  readonly number: number;
-  readonly name: string;
-  readonly sql: string;
-}
 
 /** Files of one Postgres schema, which also keeps the table of those that were carried out. */
 export interface NumberedSchema {
@@ -22,14 +21,8 @@ export interface NumberedSchema {
   readonly schema: string;
   /** Key of the advisory lock under which a process carries them out; the same in every release. */
   readonly lock: number | string;
-  /** By their numbers, which begin at 1 and have no gaps. */
+  /** By their numbers. */
   readonly files: readonly SchemaFile[];
-}
-
-interface Applied {
-  readonly number: number;
-  readonly name: string;
-  readonly checksum: string;
 }
 
 /** The gap after a file, before the next, in which a test kills the process. */
@@ -61,43 +54,19 @@ export const operationalSchema = (): NumberedSchema => {
   return known;
 };
 
-export const checksumOf = ({ sql }: SchemaFile): string => createHash('sha256').update(sql).digest('hex');
-
-const otherFile = (schema: string, applied: Applied, file: SchemaFile | undefined): SetupError =>
-  new SetupError(
-    `DATABASE_URL: the database was made with another ${applied.name} than this build has` +
-      `${file === undefined || file.name === applied.name ? '' : ` (here ${file.name} has its number)`}: ` +
-      `its checksum in ${schema}.schema_versions is ${applied.checksum.slice(0, 12)}` +
-      `${file === undefined ? '' : `, here it is ${checksumOf(file).slice(0, 12)}`}. Start the release that made it or a ` +
-      'later one; in development, begin with an empty database.',
-  );
-
-interface Plan {
-  /** To be carried out, in this order. */
-  readonly pending: readonly SchemaFile[];
-  /** Files that a newer build has carried out. */
-  readonly newer: readonly Applied[];
-}
-
 /** @throws SetupError when a file that was carried out is another one here */
-const planFor = ({ schema, files }: NumberedSchema, applied: readonly Applied[]): Plan => {
-  const here = new Map(files.map((file) => [file.number, file]));
-  for (const one of applied) {
-    const file = here.get(one.number);
-    if (file === undefined ? one.number <= files.length : checksumOf(file) !== one.checksum)
-      throw otherFile(schema, one, file);
-  }
-  const newer = applied.filter(({ number }) => number > files.length);
-  const done = new Set(applied.map(({ number }) => number));
-  return { pending: newer.length > 0 ? [] : files.filter(({ number }) => !done.has(number)), newer };
+const planOf = ({ schema, files }: NumberedSchema, applied: readonly AppliedFile[]): SchemaPlan => {
+  const plan = planFor(files, applied, `${schema}.schema_versions`);
+  if (plan.mismatch !== null) throw new SetupError(`DATABASE_URL: ${plan.mismatch}`);
+  return plan;
 };
 
 /** SQLSTATEs of a database without the table: nothing was carried out. */
 const lacksTable: readonly unknown[] = ['42P01', '3F000'];
 
-const appliedIn = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<readonly Applied[]> => {
+const appliedIn = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<readonly AppliedFile[]> => {
   try {
-    const { rows } = await db.query<Applied>(
+    const { rows } = await db.query<AppliedFile>(
       `select number, name, checksum from ${schema}.schema_versions order by number`,
     );
     return rows;
@@ -107,17 +76,33 @@ const appliedIn = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<re
   }
 };
 
-/** The files that `migrateSchema` would carry out now. Writes nothing. */
+/** Of a database with tables that lack their numbers: only builds before the first release made such tables. */
+export const formerTables =
+  'the database holds tables that no release made, as builds of 0.1 did, and no release reads them';
+
+/** @throws SetupError when the schema has tables, though no file was carried out in it */
+const requireNoTables = async (db: Pick<pg.Pool, 'query'>, schema: string): Promise<void> => {
+  const { rowCount } = await db.query(
+    `select from pg_class where relnamespace = to_regnamespace($1) and relkind in ('r', 'p')
+       and relname <> 'schema_versions' limit 1`,
+    [schema],
+  );
+  if (rowCount === 0) return;
+  throw new SetupError(`DATABASE_URL: ${formerTables}. Give every process a new, empty database (UPGRADE.md).`);
+};
+
+/**
+ * The files that `migrateSchema` would carry out now. Writes nothing.
+ * @throws SetupError as `migrateSchema`
+ */
 export const pendingFiles = async (
   pool: pg.Pool,
   numbered: NumberedSchema = operationalSchema(),
-): Promise<readonly SchemaFile[]> => planFor(numbered, await appliedIn(pool, numbered.schema)).pending;
-
-const earlierBuild = (cause: unknown): SetupError =>
-  new SetupError(
-    'DATABASE_URL: the database has tables that no release made. Give every process a new, empty database (UPGRADE.md).',
-    { cause },
-  );
+): Promise<readonly SchemaFile[]> => {
+  const applied = await appliedIn(pool, numbered.schema);
+  if (applied.length === 0) await requireNoTables(pool, numbered.schema);
+  return planOf(numbered, applied).pending;
+};
 
 /** Carries out the next file, unless another process has done so meanwhile. @returns whether more follow */
 const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<boolean> => {
@@ -132,15 +117,11 @@ const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<bo
         checksum text not null,
         applied_at timestamptz not null default now()
       )`);
-    const [file, ...rest] = planFor(numbered, await appliedIn(tx, schema)).pending;
+    const [file, ...rest] = planOf(numbered, await appliedIn(tx, schema)).pending;
     more = rest.length > 0;
     if (file === undefined) return;
-    try {
-      await tx.query(file.sql);
-    } catch (error) {
-      const isTaken = (error as { code?: unknown }).code === '42P07';
-      throw isTaken && file.number === 1 ? earlierBuild(error) : error;
-    }
+    if (file.number === 1) await requireNoTables(tx, schema);
+    await tx.query(file.sql);
     await tx.query(`insert into ${schema}.schema_versions (number, name, checksum) values ($1, $2, $3)`, [
       file.number,
       file.name,
@@ -153,14 +134,15 @@ const carryOutNext = async (pool: pg.Pool, numbered: NumberedSchema): Promise<bo
 /**
  * Brings the tables to this build. An up-to-date database costs one read. Of several processes one carries a file out
  * and the others wait. A database of a newer build stays as it is: its files leave former tables usable.
- * @throws SetupError when a file that was carried out is another one here; else as `withTableLock`
+ * @throws SetupError when a file that was carried out is another one here, and before anything is changed in a database
+ * with tables that no release made; else as `withTableLock`
  */
 export const migrateSchema = async (
   pool: pg.Pool,
   { warn, faultPoint }: SchemaOptions = {},
   numbered: NumberedSchema = operationalSchema(),
 ): Promise<void> => {
-  const { pending, newer } = planFor(numbered, await appliedIn(pool, numbered.schema));
+  const { pending, newer } = planOf(numbered, await appliedIn(pool, numbered.schema));
   if (newer.length > 0) {
     const names = newer.map(({ name }) => name).join(', ');
     warn?.(`a newer build has changed the tables of ${numbered.schema} (${names}): they stay as they are`);

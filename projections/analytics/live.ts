@@ -1,11 +1,13 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import { type AppliedFile, checksumOf, planFor } from '#contracts/base/numbered-files.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { isLost } from './lost.ts';
 import type { AnalyticsStore } from './store.ts';
-import { createStatements, tableNames, tableOf } from './tables.ts';
-import { callClickHouse } from './unavailable.ts';
+import { appliedTable, createApplied, tableFiles, tableNames, tableOf } from './tables.ts';
+import { callClickHouse, isUnknownTable } from './unavailable.ts';
 
 /** The live version of the analytics tables, and its records in Postgres. */
 
@@ -33,6 +35,51 @@ const statementMs = 10_000;
 
 const command = async (client: ClickHouseClient, query: string): Promise<void> => {
   await callClickHouse(() => client.command({ query, abort_signal: AbortSignal.timeout(statementMs) }));
+};
+
+/** The files that were carried out for a version; none where one of its tables is gone, so that all are made again. */
+const appliedFiles = async (client: ClickHouseClient, version: number): Promise<readonly AppliedFile[]> => {
+  const query = `select number, name, checksum, (select count() from system.tables
+      where database = currentDatabase() and name in {tables:Array(String)}) as tables
+    from ${appliedTable(version)} final order by number`;
+  const tables = tableNames.map((name) => tableOf(name, version));
+  const request = { query, query_params: { tables }, format: 'JSONEachRow' } as const;
+  try {
+    const rows = await callClickHouse(async () =>
+      (await client.query({ ...request, abort_signal: AbortSignal.timeout(statementMs) })).json<
+        AppliedFile & { readonly tables: string }
+      >(),
+    );
+    return rows.every((row) => Number(row.tables) === tables.length) ? rows : [];
+  } catch (error) {
+    if (isUnknownTable(error)) return [];
+    throw error;
+  }
+};
+
+/**
+ * Brings the tables of a version to this build. A process that dies before the record leaves files that the next one
+ * carries out again; so do two processes at once.
+ * @throws Unavailable also when a file that was carried out is another one here
+ */
+const makeTables = async (client: ClickHouseClient, version: number): Promise<void> => {
+  const plan = planFor(tableFiles(version), await appliedFiles(client, version), appliedTable(version));
+  if (plan.mismatch !== null) throw new Unavailable(`CLICKHOUSE_URL: ${plan.mismatch}`);
+  if (plan.pending.length === 0) return;
+  await command(client, createApplied(version));
+  for (const { sql } of plan.pending) {
+    await command(client, sql);
+    faultPoint('analytics:between-tables');
+  }
+  faultPoint('analytics:before-record');
+  await callClickHouse(() =>
+    client.insert({
+      table: appliedTable(version),
+      values: plan.pending.map((file) => ({ number: file.number, name: file.name, checksum: checksumOf(file) })),
+      format: 'JSONEachRow',
+      abort_signal: AbortSignal.timeout(statementMs),
+    }),
+  );
 };
 
 /**
@@ -71,7 +118,7 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
         'ClickHouse lost observations that it held: rebuild them, npm run admin -- rebuild analytics',
       );
     if (before !== undefined) return;
-    for (const query of createStatements(version)) await command(client, query);
+    await makeTables(client, version);
   })();
   const tables = { ready, until: performance.now() + believedMs };
   known.set(version, tables);
@@ -83,6 +130,8 @@ export const ensureTables = (client: ClickHouseClient, version: number, pool?: P
 
 export const dropTables = async (client: ClickHouseClient, version: number): Promise<void> => {
   made.get(client)?.delete(version);
+  // First: after a crash in between the next use makes all tables, and a later drop finds them.
+  await command(client, `drop table if exists ${appliedTable(version)}`);
   for (const name of tableNames) await command(client, `drop table if exists ${tableOf(name, version)}`);
 };
 

@@ -1,14 +1,12 @@
-import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
 import { retentionMonths, tableOf } from './tables.ts';
-import { callClickHouse } from './unavailable.ts';
+import { callClickHouse, isUnknownTable } from './unavailable.ts';
 
 /** Checks that ClickHouse holds the rows that Postgres recorded as inserted. */
 
 /** Time-out of one query: a ClickHouse that hangs must not hold the caller. Milliseconds. */
 const questionMs = 10_000;
-
-const unknownTable = '60';
 
 /** The only cell of an answer. */
 const numberOf = async (
@@ -57,7 +55,7 @@ const lacks = async (client: ClickHouseClient, version: number, { post, ...rows 
     const positions = rows.positions.map(BigInt);
     return (await numberOf(client, query, { ...rows, positions })) < positions.length;
   } catch (error) {
-    if (error instanceof ClickHouseError && error.code === unknownTable) return true;
+    if (isUnknownTable(error)) return true;
     throw error;
   }
 };

@@ -1,7 +1,7 @@
-import { type ClickHouseClient, ClickHouseError } from '@clickhouse/client';
+import type { ClickHouseClient } from '@clickhouse/client';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { type TableName, tableOf } from './tables.ts';
-import { callClickHouse } from './unavailable.ts';
+import { callClickHouse, isUnknownTable } from './unavailable.ts';
 
 /** The source of the analytics: a ClickHouse, and the live version of the tables. */
 export interface AnalyticsStore {
@@ -15,8 +15,6 @@ export interface AnalyticsStore {
 
 /** Time-out of a read, the wait for the server included. */
 const maxSeconds = 10;
-
-const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';
 
 /** The result of the work, or an error when its time is over. */
 const within = async <T>(work: Promise<T>, signal: AbortSignal): Promise<T> => {

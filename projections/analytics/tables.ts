@@ -1,3 +1,4 @@
+import type { SchemaFile } from '#contracts/base/numbered-files.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
 
 /**
@@ -59,7 +60,26 @@ export type TableName = (typeof tableNames)[number];
 
 export const tableOf = (name: TableName, version: number): string => `${name}_v${version}`;
 
-/** @param v version of the whole set: a rebuild makes the next one beside it */
+/** Which of `tableFiles` were carried out for a version, beside its tables. */
+export const appliedTable = (version: number): string => `schema_versions_v${version}`;
+
+export const createApplied = (version: number): string => `create table if not exists ${appliedTable(version)} (
+  number UInt16, name String, checksum String, applied_at DateTime default now()
+) engine = ReplacingMergeTree order by number ${durable}`;
+
+/**
+ * The numbered files of a version of the whole set: a rebuild makes the next one beside it. ClickHouse has no
+ * transactions, so a file is one statement that may be carried out twice. A file that a release brought never changes:
+ * a further counter is a further file for each table, and the lists of columns here then stay as they are.
+ */
+export const tableFiles = (version: number): readonly SchemaFile[] =>
+  createStatements(version).map((sql, at) => {
+    const number = at + 1;
+    const table = tableNames[at] ?? '';
+    return { number, name: `${String(number).padStart(3, '0')}-${table.replaceAll('_', '-')}`, sql };
+  });
+
+/** In the order of `tableNames`. */
 export const createStatements = (v: number): readonly string[] => [
   `create table if not exists ${tableOf('observations', v)} (
   workspace_id UUID, day Date, target_id UUID, observed_at DateTime64(3, 'UTC'), event_id UUID, position UInt64,

@@ -28,6 +28,9 @@ const passing: ReadonlySet<string> = new Set([
   '1002', // UNKNOWN_EXCEPTION
 ]);
 
+/** A table that the query names is not there. */
+export const isUnknownTable = (error: unknown): boolean => error instanceof ClickHouseError && error.code === '60';
+
 /** Runs a call of ClickHouse. @throws Unavailable in place of temporary errors */
 export const callClickHouse = async <T>(work: () => Promise<T>): Promise<T> => {
   try {

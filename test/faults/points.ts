@@ -137,6 +137,8 @@ export const points: readonly Point[] = [
 /** Fault points that no load reaches, and the test that kills a process there. */
 export const pointsElsewhere: Readonly<Record<string, string>> = {
   'admin:between-publish-and-removal': 'test/services/admin/network-check.test.ts',
+  'analytics:before-record': 'test/projections/analytics/tables.test.ts',
+  'analytics:between-tables': 'test/projections/analytics/tables.test.ts',
   'credentials.answered': 'test/infra/postgres/credentials.test.ts',
   'credentials.destroyed': 'test/infra/postgres/credentials.test.ts',
   'credentials.kept': 'test/infra/postgres/credentials.test.ts',

@@ -163,4 +163,13 @@ export const schemaFiles: readonly string[] = [
   'es 001-events 72f61deea8e072e7',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',
+  'clickhouse 001-observations 56c1374795dc9f24',
+  'clickhouse 002-account-observations 1ab6f286367bd010',
+  'clickhouse 003-post-days 572ae3c5df8fd791',
+  'clickhouse 004-gain-slices 0ed8fce08381839c',
+  'clickhouse 005-account-days 61ae8348f49728d9',
+  'clickhouse 006-account-figures-days 02df46c84edabba9',
+  'clickhouse 007-account-audience-days c3befffeab3dea1f',
+  'clickhouse 008-client-days ea7c8815ae8d209a',
+  'clickhouse 009-workspace-days b7811bbf0af9a5bc',
 ];

@@ -46,7 +46,7 @@ suite('data of 0.1', { timeoutMs: 120_000 }, (t) => {
     const steps: string[] = [];
     const server = await startWithoutFormerData({ dataDir, onProgress: (step) => steps.push(step) }, moved);
     const rows = await ask(server.url, tables).finally(() => server.stop());
-    return { rows, said: steps.filter((step) => step.includes('a build of 0.1')) };
+    return { rows, said: steps.filter((step) => step.includes('builds of 0.1')) };
   };
 
   t('is moved aside by name, once, and the start says where it is; the keys stay', async () => {
@@ -114,7 +114,7 @@ suite('data of 0.1', { timeoutMs: 120_000 }, (t) => {
     for (let start = 0; start < 2; start += 1) {
       await assert.rejects(openAdapters({ name: 'api', config, secrets }), (error) => {
         assert.ok(error instanceof SetupError, String(error));
-        assert.match(error.message, /holds data of a build of 0\.1, which no release reads.*UPGRADE\.md/);
+        assert.match(error.message, /tables that no release made, as builds of 0\.1 did.*UPGRADE\.md/);
         return true;
       });
       const made = await ask(url, `select relname from pg_class c where relnamespace = 'ops'::regnamespace`);

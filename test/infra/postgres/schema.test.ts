@@ -9,6 +9,7 @@ import { openAdapters } from '#infra/adapters.ts';
 import { eventSchema } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { migrateSchema, type NumberedSchema, operationalSchema, pendingFiles } from '#infra/postgres/schema.ts';
+import { tableFiles } from '#projections/analytics/tables.ts';
 import { ensureMint } from '#projections/webhooks/mint.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
@@ -47,7 +48,7 @@ suite('numbered files of tables', { timeoutMs: 120_000 }, (t) => {
   });
 
   t('their numbers begin at 1 and have no gaps', () => {
-    for (const { files } of [operationalSchema(), eventSchema('es')]) {
+    for (const { files } of [operationalSchema(), eventSchema('es'), { files: tableFiles(1) }]) {
       for (const [at, { number, name }] of files.entries()) {
         assert.equal(number, at + 1, name);
         assert.match(name, new RegExp(`^${String(number).padStart(3, '0')}-[a-z-]+$`));
@@ -162,12 +163,15 @@ suite('numbered files of tables', { timeoutMs: 120_000 }, (t) => {
     assert.deepEqual(await appliedIn(pool, 'small'), ['001-part']);
   });
 
-  t('tables that no numbered file made are refused', async () => {
+  t('tables that no numbered file made are refused before anything is changed, also by a dry run', async () => {
     const { pool } = await empty();
-    await pool.query('create schema ops; create table ops.consumer_positions ()');
-    await assert.rejects(
-      migrateSchema(pool),
-      (error) => error instanceof SetupError && /tables that no release made/.test(error.message),
-    );
+    await pool.query('create schema ops; create table ops.any_table ()');
+    const isRefused = (error: unknown): boolean =>
+      error instanceof SetupError &&
+      /tables that no release made, as builds of 0\.1 did.*UPGRADE\.md/.test(error.message);
+    await assert.rejects(migrateSchema(pool), isRefused);
+    await assert.rejects(pendingFiles(pool), isRefused);
+    const { rows } = await pool.query("select relname from pg_class where relnamespace = 'ops'::regnamespace");
+    assert.deepEqual(rows, [{ relname: 'any_table' }]);
   });
 });
