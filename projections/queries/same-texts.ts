@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
@@ -33,6 +34,9 @@ export interface SameText {
   readonly dueAt: string;
 }
 
+/** Hours around a target in which the same text on its account is worth a warning. */
+const hours = 24;
+
 /** Targets of one account that are compared, the nearest before the time and the nearest after it. */
 const maxCompared = 20;
 
@@ -47,65 +51,107 @@ const getsText = `
     ($.content == $text && !exists($.variants[*] ? (@.platform == $platform && @.contentOverride != null)))))`;
 
 /**
- * Within `hours` on either side. Two walks of one index for each account; its targets are compared from the latest on,
- * until one has the text of the account's network. Accounts of networks without a text are left out.
+ * Two walks of one index for each account; its targets are compared from the latest on, until one has the text of the
+ * account's network. Each account is one of a call (`asker`) and has one of the texts.
  * NOTE: `offset 0` keeps Postgres from an index of workspaces for the post: while it knows nothing of a new table it
  * takes one, keeps that plan, and passes all posts of the workspace for each target.
  */
 const searchOf = (among: string): string => `
   with asked as materialized (
-    select a.account_id, a.due_at, t.looked
-    from unnest(?::uuid[], ?::text[], ?::timestamptz[]) as a (account_id, platform, due_at)
-    join unnest(?::text[], ?::jsonb[]) as t (platform, looked) using (platform)
+    select a.asker, a.workspace_id, a.post_id, a.account_id, a.due_at, t.looked
+    from unnest(?::int[], ?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[], ?::int[])
+      as a (asker, workspace_id, post_id, account_id, due_at, text)
+    join unnest(?::jsonb[]) with ordinality as t (looked, text) using (text)
   )
-  select a.account_id::text as "accountId", found.post_id::text as "postId", found.due_at as "dueAt"
+  select a.asker, a.account_id::text as "accountId", found.post_id::text as "postId", found.due_at as "dueAt"
   from asked a cross join lateral (
     select t.post_id, t.due_at
     from (
       (select post_id, post_revision, due_at from read.post_targets t
        where t.account_id = a.account_id and t.due_at <= a.due_at
-         and t.due_at > a.due_at - ? * interval '1 hour' and t.status not in ('canceled', 'failed')
+         and t.due_at > a.due_at - interval '${hours} hours' and t.status not in ('canceled', 'failed')
        order by t.due_at desc, t.id desc limit ${maxCompared})
       union all
       (select post_id, post_revision, due_at from read.post_targets t
        where t.account_id = a.account_id and t.due_at > a.due_at
-         and t.due_at < a.due_at + ? * interval '1 hour' and t.status not in ('canceled', 'failed')
+         and t.due_at < a.due_at + interval '${hours} hours' and t.status not in ('canceled', 'failed')
        order by t.due_at, t.id limit ${maxCompared})
     ) t
     cross join lateral (select * from read.posts p where p.id = t.post_id offset 0) p
-    where p.workspace_id = ? and p.id is distinct from ?::uuid and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
+    where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
+      and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
     order by t.due_at desc limit 1
   ) found`;
 
 const search = { name: 'same-texts', sql: searchOf('') };
 const searchOfClients = { name: 'same-texts-of-clients', sql: searchOf(` and ${ofClientsAlone('p')}`) };
 
-/** For each account the latest post with the text of its network, if any. */
+interface Question {
+  readonly among: Looked;
+  readonly texts: readonly TextOfNetwork[];
+  readonly asked: readonly TextAt[];
+}
+
+/** One query for all questions. Accounts of networks without a text are left out. */
+const answers = async (
+  knex: Knex,
+  { name, sql }: typeof search,
+  questions: readonly Question[],
+  clientIds: readonly (readonly string[])[],
+): Promise<readonly (readonly SameText[])[]> => {
+  const texts: string[] = [];
+  const rows = questions.flatMap(({ among: { workspaceId, postId }, texts: ofNetworks, asked }, asker) => {
+    const places = new Map<Platform, number>();
+    for (const { platform, text } of ofNetworks) {
+      const threads = capabilities(platform).thread;
+      places.set(platform, texts.push(JSON.stringify({ platform, text, threads })));
+    }
+    return asked.flatMap(({ accountId, platform, dueAt }) => {
+      const text = places.get(platform);
+      return text === undefined ? [] : [[asker, workspaceId, postId, accountId, dueAt, text] as const];
+    });
+  });
+  const columns = [0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at]));
+  const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
+    await knex.raw(sql, [...columns, texts, getsText, ...clientIds] as never).options({ name });
+  const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);
+  return questions.map((_, asker) =>
+    (byAsker.get(asker) ?? []).map(({ accountId, postId, dueAt }) => ({
+      ...{ accountId, postId },
+      dueAt: dueAt.toISOString(),
+    })),
+  );
+};
+
+/** Calls that one query answers: each waits for all of them. */
+const maxCalls = 16;
+/** A call with more accounts has a query of its own, so that no other call waits for it. */
+const maxShared = 50;
+
+const ofAllPosts = batchesOf(async (knex: Knex, keys): Promise<ReadonlyMap<string, readonly SameText[]>> => {
+  const found = await answers(
+    knex,
+    search,
+    keys.map((key): Question => JSON.parse(key)),
+    [],
+  );
+  return new Map(keys.map((key, at) => [key, found[at] ?? []]));
+}, maxCalls);
+
+/** For each account the latest post with the text of its network, if any. Concurrent calls share a query. */
 export const sameTexts = async (
   knex: Knex,
-  { workspaceId, postId, clientIds }: Looked,
+  among: Looked,
   texts: readonly TextOfNetwork[],
-  hours: number,
   asked: readonly TextAt[],
 ): Promise<readonly SameText[]> => {
-  const { name, sql } = clientIds === undefined ? search : searchOfClients;
-  const found = await knex
-    .raw(sql, [
-      asked.map(({ accountId }) => accountId),
-      asked.map(({ platform }) => platform),
-      asked.map(({ dueAt }) => dueAt),
-      texts.map(({ platform }) => platform),
-      texts.map(({ platform, text }) => JSON.stringify({ platform, text, threads: capabilities(platform).thread })),
-      hours,
-      hours,
-      workspaceId,
-      postId,
-      getsText,
-      ...(clientIds === undefined ? [] : threeTimes(clientIds)),
-    ])
-    .options({ name });
-  return found.rows.map((row: { accountId: string; postId: string; dueAt: Date }) => ({
-    ...row,
-    dueAt: row.dueAt.toISOString(),
-  }));
+  const question: Question = { among, texts, asked };
+  const { clientIds } = among;
+  const isShared = clientIds === undefined && asked.length <= maxShared;
+  if (isShared) return (await ofAllPosts(knex, JSON.stringify(question))) ?? [];
+  const [found = []] =
+    clientIds === undefined
+      ? await answers(knex, search, [question], [])
+      : await answers(knex, searchOfClients, [question], threeTimes(clientIds));
+  return found;
 };

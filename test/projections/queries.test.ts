@@ -311,10 +311,15 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   t('the same text is searched among few targets of each account, by index', async () => {
     const dueAt = '2026-02-01T14:00:00.000Z';
     const run = (accountId: string, text: string) => () =>
-      sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text }], 24, [
-        { accountId, platform: 'x', dueAt },
-        { accountId: randomUUID(), platform: 'x', dueAt },
-      ]);
+      sameTexts(
+        knex,
+        { workspaceId: big, postId: null },
+        [{ platform: 'x', text }],
+        [
+          { accountId, platform: 'x', dueAt },
+          { accountId: randomUUID(), platform: 'x', dueAt },
+        ],
+      );
     const { text, buffers } = await planOf(run(bigAccount, 'nowhere'), readSettings);
     assert.match(text, /account_id = a.account_id\) AND \(due_at/);
     assert.doesNotMatch(text, /Seq Scan/);
@@ -340,8 +345,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         [big],
       );
       const asked = [{ accountId: bigAccount, platform: 'x', dueAt: '2026-02-01T14:00:00.000Z' }] as const;
-      const run = () =>
-        sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text: 'text' }], 24, asked);
+      const run = () => sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text: 'text' }], asked);
       const { text } = await planOf(run, readSettings, fresh);
       assert.match(text, /"posts_v1_pkey"/);
     } finally {
@@ -379,7 +383,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     );
     const found = async (platform: keyof typeof accounts, text: string) => {
       const asked = { accountId: accounts[platform], platform, dueAt };
-      return (await sameTexts(knex, { workspaceId, postId: null }, [{ platform, text }], 24, [asked])).map(
+      return (await sameTexts(knex, { workspaceId, postId: null }, [{ platform, text }], [asked])).map(
         ({ postId }) => ids[postId],
       );
     };
@@ -389,6 +393,24 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     for (const hidden of ['base', 'whole', 'own of x']) assert.deepEqual(await found('x', hidden), []);
     assert.deepEqual(await found('facebook', 'whole'), ['thread']);
     for (const hidden of ['base', 'own', 'first']) assert.deepEqual(await found('facebook', hidden), []);
+  });
+
+  t('calls that search for the same text at the same time share a query, and each has its own answer', async () => {
+    const dueAt = '2026-02-01T14:00:00.000Z';
+    const asked = [{ accountId: bigAccount, platform: 'x', dueAt }] as const;
+    const run = (text: string, workspaceId = big, postId: string | null = null) =>
+      sameTexts(knex, { workspaceId, postId }, [{ platform: 'x', text }], asked);
+    const [alone] = await run('text');
+    assert.ok(alone !== undefined);
+    statements.length = 0;
+    const all = await Promise.all([
+      ...[run('nowhere'), run('text'), run('text', randomUUID()), run('text', big, alone.postId), run('text')],
+      sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'facebook', text: 'text' }], asked),
+    ]);
+    assert.equal(statements.length, 1);
+    const [none, found, foreign, other, repeated, withoutText] = all;
+    assert.deepEqual([none, found, foreign, repeated, withoutText], [[], [alone], [], [alone], []]);
+    assert.ok(other?.length === 1 && other[0]?.postId !== alone.postId, 'its own post is passed over');
   });
 
   t('the search for overdue targets reads its index, and a page of it', async () => {

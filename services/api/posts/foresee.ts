@@ -23,9 +23,6 @@ import type { Call } from '../call/operation.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'behind'>;
 
-/** Hours around a target in which the same text on its account is worth a warning. */
-const sameTextHours = 24;
-
 export interface Foreseen {
   readonly destination: Destination;
   /** Null: a network on which the client has no account. */
@@ -164,6 +161,6 @@ const sameTextsOf = async (
   if (texts.length === 0) return new Map();
   if (waits) await call.behind(['posts']);
   const among = { workspaceId, postId, ...withinLimit(principal) };
-  const found = await sameTexts(deps.knex, among, texts, sameTextHours, asked);
+  const found = await sameTexts(deps.knex, among, texts, asked);
   return new Map(found.map((one) => [one.accountId, one]));
 };
