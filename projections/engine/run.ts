@@ -12,7 +12,7 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { groupOf, type Projection, projectionOf, projections } from '../index.ts';
 import { Projector } from './apply.ts';
-import { addColumns } from './tables.ts';
+import { addColumns, lackingColumns } from './tables.ts';
 
 export interface ProjectOptions {
   readonly log: Log;
@@ -104,25 +104,47 @@ interface Announcement {
   readonly generation: number;
 }
 
+interface Look {
+  readonly at: number;
+  readonly rows: Promise<ReadonlyMap<string, Generation>>;
+  /** Asked by the first runner that has to know: names of projections whose live tables lack columns. */
+  lacking?: Promise<ReadonlySet<string>>;
+}
+
 class Generations {
   readonly #pool: Pool;
+  readonly #wanted: readonly Projection[];
   readonly #announced = new Map<string, Announcement>();
   /** When the announcements are renewed; monotonic milliseconds. */
   #renewAt = 0;
-  #look: { readonly at: number; readonly rows: Promise<ReadonlyMap<string, Generation>> } | null = null;
+  #look: Look | null = null;
 
-  constructor(pool: Pool) {
+  constructor(pool: Pool, wanted: readonly Projection[]) {
     this.#pool = pool;
+    this.#wanted = wanted;
   }
 
   async of(name: string): Promise<Generation> {
+    return this.#looked(async ({ rows }) => (await rows).get(name) ?? noTables(name));
+  }
+
+  /** Adds the columns that the live tables lack. A look that is shared begins after the generation was read. */
+  async complete(projection: Projection): Promise<void> {
+    const lacking = await this.#looked((look) => {
+      look.lacking ??= look.rows.then(() => lackingColumns(this.#pool, this.#wanted));
+      return look.lacking;
+    });
+    if (lacking.has(projection.name)) await addColumns(this.#pool, [projection]);
+  }
+
+  async #looked<T>(ask: (look: Look) => Promise<T>): Promise<T> {
     const now = performance.now();
     if (this.#look === null || now >= this.#look.at + sharedLookMs) this.#look = { at: now, rows: this.#read() };
-    const { rows } = this.#look;
+    const look = this.#look;
     try {
-      return (await rows).get(name) ?? noTables(name);
+      return await ask(look);
     } catch (error) {
-      if (this.#look?.rows === rows) this.#look = null;
+      if (this.#look === look) this.#look = null;
       throw error;
     }
   }
@@ -250,7 +272,7 @@ class Runner {
         await pause(announceMs, signal);
         return null;
       }
-      if (found.live !== this.#generation) await addColumns(this.#options.pool, [this.#projection]);
+      if (found.live !== this.#generation) await this.#generations.complete(this.#projection);
       await this.#generations.announce({ instance: this.#instance, name, generation: found.live });
       this.#waits = null;
       return found.live;
@@ -268,7 +290,7 @@ class Runner {
  */
 export const runProjections = (options: RunOptions): RunningProjections => {
   const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);
-  const generations = new Generations(options.pool);
+  const generations = new Generations(options.pool, wanted);
   const runners = wanted.map((projection) => new Runner(options, projection, generations));
   const done = Promise.all(runners.map((runner) => runner.run())).then(() => undefined);
   done.catch(() => undefined);

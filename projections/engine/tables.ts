@@ -83,15 +83,8 @@ interface Live {
   readonly existing: readonly string[];
 }
 
-/**
- * Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. Each
- * projection asks when it begins: the catalog's views, or a look at all tables, would cost milliseconds of processor time.
- */
-const missing = async (
-  db: Pool | PoolClient,
-  of: readonly Projection[],
-  lacking: (model: Model, live: Live) => readonly string[],
-): Promise<readonly string[]> => {
+/** Each begin of a process asks this: the catalog's views, or a look at all tables, would cost milliseconds of processor time. */
+const liveOf = async (db: Pool | PoolClient, of: readonly Projection[]): Promise<readonly Live[]> => {
   const owned = of.flatMap(({ name: owner, models }) => models.map(({ name }) => ({ name, owner })));
   const { rows } = await db.query<Live>(
     `select p.name, p.shape, p.live, array(
@@ -106,11 +99,17 @@ const missing = async (
      ) as existing from ops.projections p where p.name = any ($1)`,
     [of.map(({ name }) => name), owned.map(({ name }) => name), owned.map(({ owner }) => owner)],
   );
-  return of.flatMap(({ name, shape, models }) => {
-    const live = rows.find((one) => one.name === name && one.shape === shape);
+  return rows;
+};
+
+type Lacking = (model: Model, live: Live) => readonly string[];
+
+/** Statements that add what the live tables lack. Tables of another shape are left out: a rebuild makes them whole. */
+const missing = (found: readonly Live[], of: readonly Projection[], lacking: Lacking): readonly string[] =>
+  of.flatMap(({ name, shape, models }) => {
+    const live = found.find((one) => one.name === name && one.shape === shape);
     return live === undefined ? [] : models.flatMap((model) => lacking(model, live));
   });
-};
 
 /**
  * Unique indexes are left out: existing rows may violate them. While an index is made a projector waits and readers do
@@ -150,11 +149,11 @@ const missingColumns = (model: Model, { live, existing }: Live): readonly string
 /**
  * One transaction each: a transaction that holds two tables would take them in another order than the projector does.
  */
-const addMissing = async (pool: Pool, of: readonly Projection[], lacking: typeof missingIndexes): Promise<void> => {
-  for (let left = await missing(pool, of, lacking); left.length > 0; left = left.slice(1)) {
+const addMissing = async (pool: Pool, of: readonly Projection[], lacking: Lacking): Promise<void> => {
+  for (let left = missing(await liveOf(pool, of), of, lacking); left.length > 0; left = left.slice(1)) {
     await withMigrationLock(pool, async (tx) => {
       // Checked again under the lock: another process may have made it, or a rebuild may have replaced the table.
-      const [first] = await missing(tx, of, lacking);
+      const [first] = missing(await liveOf(tx, of), of, lacking);
       if (first !== undefined) await tx.query(first);
     });
   }
@@ -169,12 +168,23 @@ export const addColumns = async (pool: Pool, of: readonly Projection[] = project
   await addMissing(pool, of, missingColumns);
 };
 
+/** Names of the projections that `addColumns` has something to add to. */
+export const lackingColumns = async (pool: Pool, of: readonly Projection[]): Promise<ReadonlySet<string>> => {
+  const found = await liveOf(pool, of);
+  const isWhole = (one: Projection): boolean =>
+    [missingTable, missingColumns].every((lacking) => missing(found, [one], lacking).length === 0);
+  return new Set(of.filter((one) => !isWhole(one)).map(({ name }) => name));
+};
+
 /**
  * Creates missing tables and views and never changes what a running process reads. A new projection starts at
  * generation 1.
  */
 export const migrate = async (pool: Pool): Promise<void> => {
   if ((await unknown(pool)).length > 0) await addProjections(pool);
+  const found = await liveOf(pool, projections);
+  const all = [missingTable, missingColumns, missingIndexes];
+  if (all.every((lacking) => missing(found, projections, lacking).length === 0)) return;
   await addColumns(pool);
   await addMissing(pool, projections, missingIndexes);
 };
