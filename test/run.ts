@@ -1,11 +1,14 @@
 /**
  * `make test`: types, lint, then every test file, four processes at once, two worlds among them, and one that waits, over
- * one shared Postgres and one ClickHouse. Short files take turns in a process: its start costs as much as one of them. The last line is `N passed, N failed` (`, N skipped`), the one
- * before names unsteady files; the exit code is 1 when anything failed.
+ * one shared Postgres and one ClickHouse; while the processors rest, up to seven. Short files take turns in a process: its
+ * start costs as much as one of them. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
+ * files; the exit code is 1 when anything failed.
  */
 import { randomBytes } from 'node:crypto';
 import { globSync } from 'node:fs';
+import { cpus } from 'node:os';
 import path from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { sharedClickHouse } from './support/clickhouse.ts';
 import { memoryFolder } from './support/memory-folder.ts';
@@ -46,6 +49,10 @@ const WAITING_AT_ONCE = 1;
  */
 const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
+/** One more begins, up to so many, after a look in which this part of the processors' time was nobody's. */
+const MOST_AT_ONCE = 7;
+const REST_ENOUGH = 0.25;
+const LOOK_MS = 2_000;
 /** How many short files take turns: with more, one process would run on alone at the end. */
 const IN_TURN = 8;
 const SLOWEST = 5;
@@ -75,6 +82,7 @@ async function main(): Promise<void> {
     return;
   }
   const started = performance.now();
+  const rest = restOf();
   const { dir, only = '', quick = false } = values;
   const { parallel, serial, files } = plan(dir, only, quick);
   // A third of a file's start is stripping and compiling; its own children inherit this.
@@ -107,12 +115,28 @@ async function main(): Promise<void> {
     await servers?.stop();
     process.off('SIGINT', leave).off('SIGTERM', leave).off('SIGHUP', leave);
   }
-  process.exitCode = conclude(outcomes, unsteady, started) ? 0 : 1;
+  process.exitCode = conclude(outcomes, unsteady, started, rest()) ? 0 : 1;
+}
+
+/** Tells, at each call, which part of the processors' time since the call before nobody took. */
+function restOf(): () => number {
+  const sum = () => {
+    const all = cpus().flatMap(({ times }) => Object.values(times));
+    const idle = cpus().map(({ times }) => times.idle);
+    return [idle, all].map((of) => of.reduce((total, ms) => total + ms, 0)) as [number, number];
+  };
+  let [idleBefore, before] = sum();
+  return () => {
+    const [idle, now] = sum();
+    const rest = (idle - idleBefore) / Math.max(1, now - before);
+    [idleBefore, before] = [idle, now];
+    return rest;
+  };
 }
 
 /**
  * In order, each as soon as there is room for it. Those for which there is none are passed by those that find room, but
- * not in the place that the next world waits for.
+ * not in the place that the next world waits for. Where the processors rest there is room for one more.
  */
 async function sideBySide(jobs: readonly Work[], carryOut: (work: Work) => Promise<void>): Promise<void> {
   const waiting = [...jobs];
@@ -127,11 +151,20 @@ async function sideBySide(jobs: readonly Work[], carryOut: (work: Work) => Promi
     const places = Math.min(WORLDS_AT_ONCE, worlds + waiting.filter(isWorld).length);
     return running.size - idle - worlds < AT_ONCE - places;
   };
+  const rest = restOf();
+  /** False as soon as one ends, which makes room itself. */
+  const restEnough = async (): Promise<boolean> => {
+    rest();
+    const looked = delay(LOOK_MS, true, { ref: false });
+    const isOver = await Promise.race([looked, ...[...running.values()].map((one) => one.then(() => false))]);
+    return isOver && rest() > REST_ENOUGH && running.size - count(isIdle) < MOST_AT_ONCE;
+  };
+  const fitsBeside = (job: Work): boolean => !isIdle(job) && !(isWorld(job) && count(isWorld) > WORLDS_AT_ONCE);
   while (waiting.length > 0) {
-    const next = waiting.findIndex(fits);
+    const fitting = waiting.findIndex(fits);
+    const next = fitting === -1 && (await restEnough()) ? waiting.findIndex(fitsBeside) : fitting;
     const [job] = next === -1 ? [] : waiting.splice(next, 1);
-    if (job === undefined) await Promise.race(running.values());
-    else
+    if (job !== undefined)
       running.set(
         job,
         carryOut(job).finally(() => running.delete(job)),
@@ -242,20 +275,22 @@ async function startServers(): Promise<{ env: Record<string, string>; stop(): Pr
   };
 }
 
-function show({ name, passed, failed, skipped, ms, output, why }: Outcome): void {
+function show({ name, passed, failed, skipped, ms, processorMs, output, why }: Outcome): void {
   const counts = [
     `${passed} passed`,
     failed > 0 && `${failed} failed`,
     skipped.length > 0 && `${skipped.length} skipped`,
   ];
-  const line = [failed > 0 ? 'FAIL' : ' ok ', name, counts.filter(Boolean).join(', '), seconds(ms)].join('  ');
+  const line = [failed > 0 ? 'FAIL' : ' ok ', name, counts.filter(Boolean).join(', '), spent(ms, processorMs)].join(
+    '  ',
+  );
   console.log(line);
   if (failed > 0)
     console.log(`${output.trimEnd()}\n${why.map((reason) => `  ${reason}\n`).join('')}  ---- end of ${name}`);
 }
 
 /** Prints what the run comes to; true when it is green. */
-function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], started: number): boolean {
+function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], started: number, rest: number): boolean {
   const onCi = process.env.CI === 'true';
   const sum = (count: (outcome: Outcome) => number) => outcomes.reduce((total, outcome) => total + count(outcome), 0);
   const skipped = outcomes.flatMap((outcome) => outcome.skipped.map((skip) => ({ ...skip, file: outcome.name })));
@@ -266,7 +301,9 @@ function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], sta
   const busy = outcomes.toSorted((a, b) => b.processorMs - a.processorMs).slice(0, BUSIEST);
   console.log(`busiest: ${busy.map(({ name, processorMs }) => `${name} ${seconds(processorMs)}`).join(', ')}`);
   console.log(`processor time of all: ${seconds(sum((outcome) => outcome.processorMs))}`);
-  console.log(`took ${seconds(performance.now() - started)}`);
+  console.log(
+    `took ${seconds(performance.now() - started)}, the processors at rest for ${Math.round(rest * 100)} % of it`,
+  );
   if (skipped.length > 0) {
     console.log(onCi ? '\nskipped, which on CI is a failure unless the tool is an extra:' : '\nskipped:');
     for (const { file, name, reason, isExtra } of skipped)
@@ -286,6 +323,8 @@ function conclude(outcomes: readonly Outcome[], unsteady: readonly string[], sta
   console.log(`${sum((outcome) => outcome.passed)} passed, ${failed} failed${tail}`);
   return failed === 0;
 }
+
+const spent = (ms: number, processorMs: number): string => `${seconds(ms)} (${seconds(processorMs)})`;
 
 function seconds(ms: number): string {
   return `${(ms / 1000).toFixed(1)} s`;

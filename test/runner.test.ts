@@ -32,11 +32,13 @@ async function run(args: readonly string[], env: Record<string, string> = {}): P
 
 /** Half of the least time is a child's. */
 const busiest = /\nbusiest: .*\/busy\.test\.ts (0\.[2-9]|[1-9]\.\d) s/;
+const ofTheFile = /\/busy\.test\.ts {2}1 passed {2}\d+\.\d s \((0\.[2-9]|[1-9]\.\d) s\)\n/;
+const rested = /\ntook \d+\.\d s, the processors at rest for \d+ % of it\n/;
 
 /** One fixture: the last line, the exit code, and words that must be in the output. */
 const cases: readonly [fixture: string, last: string, code: number, ...words: RegExp[]][] = [
   ['/green', '2 passed, 0 failed', 0],
-  ['/busy', '1 passed, 0 failed', 0, busiest],
+  ['/busy', '1 passed, 0 failed', 0, busiest, ofTheFile, rested],
   ['/serial', '1 passed, 0 failed', 0],
   [
     '/skips',
