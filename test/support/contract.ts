@@ -78,20 +78,20 @@ interface Found {
   readonly operation: Documented;
 }
 
-const literals = (path: string): number => path.split('/').filter((part) => !part.startsWith('{')).length;
+const templates = Object.entries(document.paths)
+  .map(([path, operations]) => ({ path, operations, parts: path.split('/') }))
+  .map((one) => ({ ...one, literals: one.parts.filter((part) => !part.startsWith('{')).length }))
+  .sort((a, b) => b.literals - a.literals);
 
 /** The documented operation of a request; null where the contract has none. `path` without /v1 and query. */
 export const documented = (method: string, path: string): Found | null => {
   const parts = path.split('/');
-  const fits = (template: string): boolean => {
-    const wanted = template.split('/');
-    return wanted.length === parts.length && wanted.every((part, at) => part.startsWith('{') || part === parts[at]);
-  };
-  const [best] = Object.keys(document.paths)
-    .filter(fits)
-    .sort((a, b) => literals(b) - literals(a));
-  const operation = best === undefined ? undefined : document.paths[best]?.[method.toLowerCase()];
-  return best === undefined || operation === undefined ? null : { path: best, operation };
+  const best = templates.find(
+    ({ parts: wanted }) =>
+      wanted.length === parts.length && wanted.every((part, at) => part === parts[at] || part.startsWith('{')),
+  );
+  const operation = best?.operations[method.toLowerCase()];
+  return best === undefined || operation === undefined ? null : { path: best.path, operation };
 };
 
 export interface Exchange {
