@@ -18,3 +18,18 @@ export const openTables = async (url: string): Promise<{ readonly pool: Pool; cl
   await ensureSender(pool);
   return { pool, close: () => adapters.close() };
 };
+
+/**
+ * Runs `fill` while the tables of the read models have no index but their keys: one that is made over all rows costs a
+ * fraction of one that grows with them.
+ */
+export const withoutIndexes = async (pool: Pool, fill: () => Promise<void>): Promise<void> => {
+  const { rows } = await pool.query<{ readonly name: string; readonly made: string }>(
+    `select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as made
+     from pg_index x join pg_class t on t.oid = x.indrelid
+     where t.relnamespace = 'read'::regnamespace and not exists (select from pg_constraint where conindid = indexrelid)`,
+  );
+  await pool.query(rows.map(({ name }) => `drop index ${name}`).join('; '));
+  await fill();
+  await pool.query(rows.map(({ made }) => made).join('; '));
+};
