@@ -2,24 +2,18 @@ import { setImmediate } from 'node:timers/promises';
 import { grantsOf } from '#domain/platforms/index.ts';
 import { ruleIssues } from '#domain/post/compose.ts';
 import { contentFor } from '#domain/post/content.ts';
-import {
-  accountWarnings,
-  type PreviewedContent,
-  type PreviewWarning,
-  previewContent,
-  retryWarnings,
-  warning,
-} from '#domain/post/preview.ts';
+import { accountWarnings, contentWarnings, type PreviewWarning, retryWarnings, warning } from '#domain/post/preview.ts';
 import type { Destination } from '#domain/post/scheduling.ts';
 import { type SameText, sameTexts } from '#projections/queries/same-texts.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { Issue } from '#schemas/issues.ts';
 import type { PostBody } from '#schemas/post.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
 import { type Checked, slowToCount } from '#services/workflows/posts/compose.ts';
 import { withinLimit } from '../call/limited.ts';
 import type { Call } from '../call/operation.ts';
 
-/** What a checked post would be on each account, and what its author should know of it at this moment. */
+/** What the author of a checked post should know of it at this moment, for each account. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'behind'>;
 
@@ -27,7 +21,6 @@ export interface Foreseen {
   readonly destination: Destination;
   /** Null: a network on which the client has no account. */
   readonly target: PlannedTarget | null;
-  readonly content: PreviewedContent;
   /** Those with `willFail` first. */
   readonly warnings: readonly PreviewWarning[];
 }
@@ -52,15 +45,17 @@ export const foresee = async (
     return destination === undefined ? [] : [{ target, destination }];
   });
   const unconnected = unconnectedOf(body, clients[0]?.id ?? '', found.destinations);
-  const contents = await contentsOf(body, [...planned.map((one) => one.destination), ...unconnected], found);
+  const destinations = [...planned.map((one) => one.destination), ...unconnected];
+  const ofContent = await forEachContent(body, destinations, found, (destination, errors) =>
+    contentWarnings(body, destination, found.assets, errors),
+  );
   const same = await sameTextsOf(call, body, planned, looking);
   const retrying = new Set(clients.filter((one) => one.retriesWhenAbsent).map(({ id }) => id));
   const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
   const foreseen = (destination: Destination, target: PlannedTarget | null, more: readonly PreviewWarning[]) => {
-    const content = contents(destination);
     const first = more.filter((one) => one.willFail);
     const last = more.filter((one) => !one.willFail);
-    return { destination, target, content, warnings: [...first, ...content.warnings, ...last] };
+    return { destination, target, warnings: [...first, ...ofContent(destination), ...last] };
   };
   return [
     ...planned.map(({ target, destination }) => {
@@ -79,34 +74,33 @@ export const foresee = async (
 };
 
 /**
- * The content of each destination, computed once for accounts of one network that allow the same. For large bodies, one
- * network in each turn of the event loop. The checks have found no fault with accounts that `gated` does not name.
+ * What follows from the content that each destination gets, computed once for accounts of one network that allow the
+ * same. For large bodies, one network in each turn of the event loop. The checks have found no fault with accounts that
+ * `gated` does not name.
+ * @param compute gets the rules of its network that the destination breaks
  */
-const contentsOf = async (
+export const forEachContent = async <Value>(
   body: PostBody,
   destinations: readonly Destination[],
   { assets, gated, bytes }: Checked,
-): Promise<(destination: Destination) => PreviewedContent> => {
+  compute: (destination: Destination, errors: readonly Issue[]) => Value,
+): Promise<(destination: Destination) => Value> => {
   const faulty = new Set(gated.map(({ accountId }) => accountId));
-  const known = new Map<string, PreviewedContent>();
-  const shown = new Map<Destination, PreviewedContent>();
+  const keyOf = ({ platform, scopes }: Destination): string => `${platform} ${grantsOf(platform, scopes)}`;
+  const known = new Map<string, { readonly value: Value }>();
   for (const destination of destinations) {
-    const { platform, scopes, accountId } = destination;
-    const key = `${platform} ${grantsOf(platform, scopes)}`;
-    let content = known.get(key);
-    if (content === undefined) {
-      const isChecked = accountId !== '' && !faulty.has(accountId);
-      const errors = isChecked ? [] : [...ruleIssues(body, destination, assets)];
-      content = previewContent(body, destination, assets, errors);
-      known.set(key, content);
-      if (bytes >= slowToCount) await setImmediate();
-    }
-    shown.set(destination, content);
+    const key = keyOf(destination);
+    if (known.has(key)) continue;
+    const { accountId } = destination;
+    const isChecked = accountId !== '' && !faulty.has(accountId);
+    const errors = isChecked ? [] : [...ruleIssues(body, destination, assets)];
+    known.set(key, { value: compute(destination, errors) });
+    if (bytes >= slowToCount) await setImmediate();
   }
   return (destination) => {
-    const content = shown.get(destination);
-    if (content === undefined) throw new BrokenInvariant('every destination of a preview has content');
-    return content;
+    const found = known.get(keyOf(destination));
+    if (found === undefined) throw new BrokenInvariant('every destination of a preview has content');
+    return found.value;
   };
 };
 

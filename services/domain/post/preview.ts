@@ -58,7 +58,6 @@ export interface PreviewedContent {
   readonly length: { readonly used: number; readonly limit: number };
   readonly media: readonly PreviewedFile[];
   readonly errors: readonly Issue[];
-  readonly warnings: readonly PreviewWarning[];
 }
 
 export const warning = (
@@ -127,8 +126,27 @@ export const previewContent = (
   const { content } = segments[0];
   const { text } = sentText(rulesOf(platform).text, content, overrides);
   const { used, limit } = textLength(platform, text, overrides);
-  const files = filesOf(body, destination, assets);
-  const unmade = files.flatMap(({ mediaId, status, failure }) => {
+  return {
+    text,
+    title: titleFor(platform, content, overrides),
+    length: { used, limit },
+    media: headOf(body, destination, filesOf(body, destination, assets)),
+    errors,
+  };
+};
+
+/**
+ * What its author should know of that content.
+ * @param errors as of `previewContent`
+ */
+export const contentWarnings = (
+  body: PostBody,
+  destination: Destination,
+  assets: PostAssets,
+  errors: readonly Issue[],
+): readonly PreviewWarning[] => {
+  const { platform } = destination;
+  const unmade = filesOf(body, destination, assets).flatMap(({ mediaId, status, failure }) => {
     const isRefused = status !== 'failed' || errors.some((one) => one.mediaId === mediaId);
     if (isRefused || failure === null) return [];
     return [warning(failure.code, placeOf(body, destination, mediaId), failure.message, { willFail: true, mediaId })];
@@ -140,26 +158,17 @@ export const previewContent = (
       warning(code, pointer(body, platform, part, path), message, { willFail: true }),
     ),
   );
-  return {
-    text,
-    title: titleFor(platform, content, overrides),
-    length: { used, limit },
-    media: headOf(body, destination, files),
-    errors,
-    warnings: [
-      ...unmade,
-      ...late,
-      ...inputs.flatMap((input, part) =>
-        doubts(input).map(({ path, message }) =>
-          warning('may_be_refused', pointer(body, platform, part, path), message),
-        ),
-      ),
-      ...[...cuts].map(([mediaId, message]) =>
-        warning('alt_text_cut', placeOf(body, destination, mediaId), message, { mediaId }),
-      ),
-      ...unused(body, platform, assets),
-    ],
-  };
+  return [
+    ...unmade,
+    ...late,
+    ...inputs.flatMap((input, part) =>
+      doubts(input).map(({ path, message }) => warning('may_be_refused', pointer(body, platform, part, path), message)),
+    ),
+    ...[...cuts].map(([mediaId, message]) =>
+      warning('alt_text_cut', placeOf(body, destination, mediaId), message, { mediaId }),
+    ),
+    ...unused(body, platform, assets),
+  ];
 };
 
 /** Settings that the network does not get for files that it shows so. */
