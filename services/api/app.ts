@@ -64,11 +64,12 @@ export const createApp = (deps: ServerDeps, parts: readonly Part[]): Koa => {
   app.use(showAllowance(allowances));
   app.use(problems(deps));
   app.use(heldNotice(deps));
+  // Before the parts: none of them has a path of an operation, so that a call passes none of their code.
+  app.use(router.routes());
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf(tools, operations);
   for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
-  app.use(router.routes());
   app.use(resourceMetadata(deps, allowances));
   app.use(unmatched(fixedPaths));
   // The connection broke while the answer was sent: the problem middleware has answered every other error.
