@@ -1,13 +1,13 @@
 import { within } from '#contracts/base/within.ts';
 import { campaign } from '#domain/campaign.ts';
+import { type LivePost, newestBody, type PostState } from '#domain/post/post.ts';
 import {
   type ComposedTarget,
   type ComposedWarning,
   composedWarnings,
   timeWarnings,
   unusedAltTexts,
-} from '#domain/post/composed-warnings.ts';
-import { type LivePost, newestBody, type PostState } from '#domain/post/post.ts';
+} from '#domain/post/preview.ts';
 import type { TargetState } from '#domain/post-target/target.ts';
 import { rowOf } from '#projections/engine/model.ts';
 import { posts, renderPost, withTargets } from '#projections/models/posts.ts';

@@ -1,6 +1,12 @@
 import type { Rejection } from '#domain/decider.ts';
-import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/post/composed-warnings.ts';
-import { errorsOf, type PreviewWarning, previewContent } from '#domain/post/preview.ts';
+import {
+  type ComposedWarning,
+  composedWarnings,
+  errorsOf,
+  type PreviewWarning,
+  previewContent,
+  unusedAltTexts,
+} from '#domain/post/preview.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { PostCreate } from '#schemas/http/post.ts';
