@@ -14,9 +14,9 @@ import { IdParams } from '#schemas/http/common.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
 import { faultOfMove } from '#services/workflows/cadence/move.ts';
 import { oftenRejection } from '#services/workflows/cadence/refusal.ts';
+import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
-import { withinLimit } from '../call/limited.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { readRow } from '../call/rows.ts';
 

@@ -17,14 +17,12 @@ import { maxIssues } from '#schemas/validator.ts';
 import { allOf, type Checked, checksOf, checksOfDraft } from '#services/workflows/posts/compose.ts';
 import { showCadence } from '../accounts/cadence.ts';
 import { type Call, operation } from '../call/operation.ts';
+import { forEachContent, foresee, writable } from './answers.ts';
 import { bodyOf } from './body.ts';
-import { composingOf } from './checks.ts';
-import { select } from './destinations.ts';
+import { composingOf, Reads, select } from './checks.ts';
 import { previewExample } from './examples.ts';
 import { takenRefOf } from './external-ref.ts';
-import { forEachContent, foresee, writable } from './foresee.ts';
 import { previewQuota } from './quota.ts';
-import { Reads } from './reads.ts';
 
 /** What publishing a body would do now. Nothing is written. */
 
