@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { type ApprovalState, approval, type Decision, decisions, isUsableLink } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';

@@ -1,4 +1,4 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
 import { undoClosesMs } from '#domain/post/scheduling.ts';
 import type { TargetCommand, TargetIn } from '#domain/post-target/target.ts';

@@ -11,9 +11,8 @@ import { type PostingRules, readPostingRules } from '#projections/queries/postin
 import { AccountQuery } from '#schemas/http/account.ts';
 import { AccountCadence } from '#schemas/http/cadence.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import type { CadenceSource } from '#services/workflows/cadence/check.ts';
+import { type CadenceSource, oftenRejection } from '#services/workflows/cadence/check.ts';
 import { faultOfMove } from '#services/workflows/cadence/move.ts';
-import { oftenRejection } from '#services/workflows/cadence/refusal.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { account } from '#domain/account.ts';
 import { approval } from '#domain/approval.ts';
 import { campaign } from '#domain/campaign.ts';

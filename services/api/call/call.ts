@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
 import { type CommandContext, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';

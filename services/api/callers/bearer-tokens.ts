@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { tenantIdOf } from '#domain/ids.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { isSessionToken, openSession } from '#runtime/identity/sessions.ts';

@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { campaign } from '#domain/campaign.ts';
 import { grantsOf } from '#domain/platforms/index.ts';
 import { ruleIssues } from '#domain/post/compose.ts';

@@ -11,14 +11,15 @@ import { getClient } from '#projections/models/clients.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { Issue, IssueCode } from '#schemas/issues.ts';
 import type { PostBody, TargetSelection } from '#schemas/post.ts';
-import { cadenceRefusal } from '#services/workflows/cadence/refusal.ts';
-import { type LiveCampaign, liveCampaign } from '#services/workflows/campaigns/live.ts';
+import { cadenceRefusal } from '#services/workflows/cadence/check.ts';
 import {
   accountFromStream,
   checkOwnClient,
   clientFromStream,
   clientRefusal,
   invalidInput,
+  type LiveCampaign,
+  liveCampaign,
   ofAccounts,
   type Selected,
   type SelectedAccount,

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { ConnectedProfile } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';

@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
