@@ -136,6 +136,8 @@ export class BearerTokens {
   }
 
   async #identify(token: string, resource: Resource): Promise<Principal> {
+    // Nearly every call: the keyring has hashed the token already, and knows its form.
+    if (this.#keyring.hasSeen(token)) return this.#keyring.identify(token);
     if (isSessionToken(token)) {
       if (resource === 'mcp') throw new Refusal('invalid_token', 'A session works at the api alone.');
       return this.#sessions.identify(token);
@@ -151,7 +153,7 @@ export class BearerTokens {
    * before, or a token that is checked by its signature and costs no query.
    */
   isCheap(token: string): boolean {
-    return isSessionToken(token) || isAccessToken(token) || this.#keyring.hasSeen(token);
+    return this.#keyring.hasSeen(token) || isSessionToken(token) || isAccessToken(token);
   }
 
   /** See `Keyring.lookUpLater`. */
