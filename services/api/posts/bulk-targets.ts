@@ -7,7 +7,6 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { maxSelectedTargets, PostTargetBulk, PostTargetBulkResult } from '#schemas/http/post-target-bulk.ts';
 import { executeWithPlace } from '#services/workflows/quota/reserve.ts';
-import { requireCadence } from '../accounts/cadence.ts';
 import { withinLimit } from '../call/access.ts';
 import { isOf, streamUpTo } from '../call/commands.ts';
 import { type Call, operation, type Pieces } from '../call/operation.ts';
@@ -17,7 +16,7 @@ import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
 import { bulkTargetsExample } from './examples.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
-import { giveBackOrLeave, reservingOf } from './quota.ts';
+import { giveBackOrLeave, requireCadence, reservingOf } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
 import { canceling, rescheduling, retrying, type TargetAction } from './target-actions.ts';
 

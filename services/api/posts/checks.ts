@@ -8,10 +8,11 @@ import { mediaIdsOf } from '#domain/post/content.ts';
 import type { Submission } from '#domain/post/post-approval.ts';
 import { type AccountRow, accountsByIds, groupOf } from '#projections/models/accounts.ts';
 import { getClient } from '#projections/models/clients.ts';
+import { cadenceSource } from '#projections/queries/cadence-slots.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { Issue, IssueCode } from '#schemas/issues.ts';
 import type { PostBody, TargetSelection } from '#schemas/post.ts';
-import { cadenceRefusal } from '#services/workflows/cadence/check.ts';
+import { type CadenceSource, cadenceRefusal } from '#services/workflows/cadence/check.ts';
 import {
   accountFromStream,
   checkOwnClient,
@@ -35,7 +36,6 @@ import {
   type PostReads,
   planPost,
 } from '#services/workflows/posts/compose.ts';
-import { readingOwnWrites } from '../accounts/cadence.ts';
 import type { Call } from '../call/operation.ts';
 import { assetsByIds } from './assets.ts';
 
@@ -104,6 +104,18 @@ const single = <Value>(read: (id: string) => Promise<Value>) => {
     known.catch(() => undefined);
     asked.set(id, known);
     return known;
+  };
+};
+
+/** The caller's own posts of a moment ago count. Only a limited account asks for slots, and waits for them. */
+export const readingOwnWrites = async (call: Pick<Call, 'deps' | 'workspaceId' | 'behind'>): Promise<CadenceSource> => {
+  const { rules, slots } = await cadenceSource(call.deps.pool, call.workspaceId);
+  return {
+    rules,
+    slots: async (asked) => {
+      await call.behind(['posts']);
+      return slots(asked);
+    },
   };
 };
 
