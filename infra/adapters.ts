@@ -2,7 +2,7 @@
 import { isMainThread } from 'node:worker_threads';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import db from '@eventstore/db-client';
 import type { ReadReq } from '@eventstore/db-client/generated/streams_pb.js';
 import { type BackOff, backOff } from '#contracts/base/back-off.ts';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
   type EventStore,

@@ -1,6 +1,6 @@
 /** Shared by reader and writer: the kafkajs client, the topics, and calls that always settle. */
 import { type Admin, Kafka, type KafkaConfig, type LogEntry, logLevel } from 'kafkajs';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { type Lane, LogError } from '#contracts/ports/log.ts';
 import { topics as allTopics, defaultPartitions } from '#schemas/topics.ts';
 

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { type Lane, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { type Connection, disconnect, laneOf } from './client.ts';
 import { toRecord } from './cloudevents.ts';

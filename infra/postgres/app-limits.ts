@@ -4,7 +4,7 @@
  * by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import {
   type AppLimits,
   type AppReader,

@@ -12,8 +12,7 @@ import { pause } from '#contracts/base/pause.ts';
 import type { Credential, NewCredential, Refresh, Refreshed } from '#contracts/ports/credentials.ts';
 import { type CredentialRow, lapseSql, leaseSql, releaseSql, storeSql } from './credential-rows.ts';
 import { instantOf, reasonWithout, type Secret, seal } from './credential-seal.ts';
-import { backoffMs, isConnectionLost } from './pool.ts';
-import { answeredWithin } from './session.ts';
+import { answeredWithin, backoffMs, isConnectionLost } from './pool.ts';
 
 /** Milliseconds. */
 export interface RefreshLimits {

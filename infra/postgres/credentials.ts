@@ -23,7 +23,7 @@ import {
 } from './credential-refresh.ts';
 import { type CredentialRow, endingCredentials, findSql, keepSql } from './credential-rows.ts';
 import { instantOf, open, seal } from './credential-seal.ts';
-import { answeredWithin } from './session.ts';
+import { answeredWithin } from './pool.ts';
 
 export interface ClientKeys {
   /** Null when the client's key was destroyed. */

@@ -28,10 +28,10 @@ import pg from 'pg';
 import { formerWords, leaveFormerCluster } from './former-clusters.ts';
 import { keepUp } from './keep-up.ts';
 import { claimFolder } from './owner.ts';
+import { limitAnswers } from './pool.ts';
 import { childrenOf, processFacts } from './process-facts.ts';
 import { give, locate, type ServerFiles } from './server-files.ts';
 import { keepServerLogShort, type ServerLogLimits } from './server-log.ts';
-import { limitAnswers } from './session.ts';
 
 /** `cannot_connect_now`: it starts, recovers or ends. */
 const notNow = '57P03';

@@ -12,10 +12,9 @@ import {
   type ExpectedRevision,
 } from '#contracts/ports/event-store.ts';
 import { conflict } from '#infra/append-rules.ts';
-import { toColumns } from './event-columns.ts';
 import { plainArray, statements, textArray } from './event-store.sql.ts';
-import { bigintTypes, isAccessDenied, isConnectionLost } from './pool.ts';
-import { keepAlive, limitGoodbye, sessionSettings } from './session.ts';
+import { bigintTypes, isAccessDenied, isConnectionLost, keepAlive, limitGoodbye, sessionSettings } from './pool.ts';
+import { toColumns } from './stored-event.ts';
 
 const maxGroupEvents = 500;
 const maxGroupBytes = 4 * 1024 * 1024;

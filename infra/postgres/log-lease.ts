@@ -5,7 +5,7 @@
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
-import { keepAlive } from './session.ts';
+import { keepAlive } from './pool.ts';
 
 export interface LogLease {
   /** Aborts when the connection, and with it the lease, is lost. */

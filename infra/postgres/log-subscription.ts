@@ -9,11 +9,10 @@ import {
   type LogSubscription,
   type SubscribeOptions,
 } from '#contracts/ports/log.ts';
-import { EventRecord } from './event-record.ts';
 import type { EventTail } from './event-tail.ts';
 import { acquireLease, type LogLease } from './log-lease.ts';
 import { backoffMs, isAccessDenied } from './pool.ts';
-import type { TailEvent } from './stored-event.ts';
+import { EventRecord, type TailEvent } from './stored-event.ts';
 
 /** The only lane. It carries every topic, so that idle partitions cost nothing. */
 export const lane: Lane = '*';

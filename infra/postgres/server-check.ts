@@ -1,7 +1,7 @@
 /** Checks that a Postgres is usable before anything else connects: a fault found later shows only a symptom. */
 import pg from 'pg';
 import { SetupError } from '#contracts/ports/setup-error.ts';
-import { keepAlive, limitAnswers } from './session.ts';
+import { keepAlive, limitAnswers } from './pool.ts';
 
 /** Oldest release on which the tests and the tour pass. */
 const minPostgres = 15;

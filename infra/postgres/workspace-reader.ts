@@ -5,8 +5,7 @@
 import type pg from 'pg';
 import { type WorkspacePage, workspaceOf } from '#contracts/ports/event-store.ts';
 import { pageBytes } from './event-tail.ts';
-import { bigintTypes } from './pool.ts';
-import { answeredWithin } from './session.ts';
+import { answeredWithin, bigintTypes } from './pool.ts';
 import { behindEvent, type EventRow, toEvent } from './stored-event.ts';
 import { workspaceStatements } from './workspace-index.sql.ts';
 

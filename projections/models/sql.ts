@@ -6,8 +6,8 @@
  */
 import type { Knex } from 'knex';
 import type { PostKind } from '#domain/best-times.ts';
-import { undoClosesMs } from '#domain/native-window.ts';
 import { platformsWithUses, useOf } from '#domain/platforms/index.ts';
+import { undoClosesMs } from '#domain/post/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import { bodyAtSql } from './post-bodies.ts';

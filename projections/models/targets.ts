@@ -1,14 +1,176 @@
 import { titleFor } from '#domain/platforms/index.ts';
 import { type ContentBody, contentFor, firstCommentOf } from '#domain/post/content.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Failure, PlannedTarget, TargetCancelReason, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type {
+  Failure,
+  PlannedTarget,
+  SegmentStatus,
+  TargetCancelReason,
+  TargetEvent,
+  TargetStatus,
+  undoStatuses,
+} from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { targetPublisher } from '../webhooks/render/target.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import { countedSql, slotAtSql, waitingSql } from './sql.ts';
-import * as fold from './target-folds.ts';
-import { addSegment, atOnce, due, held, pending, renderSegments, type SegmentsOut, settled } from './target-folds.ts';
+
+/** Parts of a target's row that many of its events set, and the folds of its network's own scheduler. */
+
+type UndoStatus = (typeof undoStatuses)[number];
+
+interface NativeRow {
+  readonly status: TargetStatus;
+  readonly due_at: string;
+  readonly retry_at: string | null;
+  readonly next_action_at: string | null;
+  readonly failure: Failure | null;
+  readonly schedule_mode: PlannedTarget['scheduleMode'];
+  readonly schedule_mode_reason: string | null;
+  readonly undo: UndoStatus | null;
+  readonly overdue: boolean;
+  readonly deferred_since: string | null;
+  readonly applied_revision: number;
+  readonly approval_late: PlannedTarget['approvalLate'] | null;
+}
+
+type DataOf<T extends TargetEvent['type']> = Extract<TargetEvent, { type: T }>['data'];
+
+/** A target that is to be handed to the network's own scheduler has work at once. */
+const atOnce = (mode: PlannedTarget['scheduleMode'], { metadata }: DecodedEvent): Partial<NativeRow> =>
+  mode === 'native' ? { next_action_at: metadata.occurredAt } : {};
+
+const settled = { retry_at: null, next_action_at: null } as const;
+
+const pending = (dueAt: string, retryAt: string | null = null) =>
+  ({
+    status: 'pending',
+    due_at: dueAt,
+    retry_at: retryAt,
+    next_action_at: retryAt ?? dueAt,
+    failure: null,
+  }) as const;
+
+/** Nothing keeps the target beyond its time, as far as the service knows. */
+const inTime = { overdue: false, deferred_since: null } as const;
+
+/** As the target's state counts it. */
+const deferredBy = (
+  { deferred_since: since, due_at: due }: Pick<NativeRow, 'deferred_since' | 'due_at'>,
+  { metadata }: DecodedEvent,
+) => ({ deferred_since: since ?? (metadata.occurredAt < due ? due : metadata.occurredAt) });
+
+/** A held target has work only where it fails if nobody has approved it in time. */
+const held = (row: Pick<NativeRow, 'approval_late'>, dueAt: string) =>
+  ({ due_at: dueAt, retry_at: null, next_action_at: row.approval_late === 'fail' ? dueAt : null }) as const;
+
+/** A held target stays held through a reschedule or a revision; any other open one becomes pending again. */
+const due = (
+  row: Pick<NativeRow, 'status' | 'schedule_mode' | 'approval_late'>,
+  dueAt: string,
+  event: DecodedEvent,
+): Partial<NativeRow> => ({
+  ...(row.status === 'awaiting_approval'
+    ? held(row, dueAt)
+    : { ...pending(dueAt), ...atOnce(row.schedule_mode, event) }),
+  ...inTime,
+});
+
+/** A post that was taken back from the network's own scheduler, or that the network turned out not to have. */
+const undone = ({ undo }: Pick<NativeRow, 'undo'>): Partial<NativeRow> => (undo === 'pending' ? { undo: 'done' } : {});
+
+/** One that was canceled while it was handed over is taken back at once. */
+const handedOver = <R extends NativeRow>(
+  row: R,
+  { dueAt }: DataOf<'TargetHandedToPlatform'>,
+  event: DecodedEvent,
+): R => ({
+  ...row,
+  status: 'handed_to_platform',
+  failure: null,
+  retry_at: null,
+  deferred_since: null,
+  next_action_at: row.undo === 'pending' ? event.metadata.occurredAt : dueAt,
+});
+
+const undoRequested = <R extends NativeRow>(
+  row: R,
+  { postRevision }: DataOf<'TargetUndoRequested'>,
+  event: DecodedEvent,
+): R => ({
+  ...row,
+  undo: 'pending',
+  next_action_at: event.metadata.occurredAt,
+  applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
+});
+
+const undoFailed = <R extends NativeRow>(row: R): R => ({ ...row, undo: 'failed', next_action_at: row.due_at });
+
+const modeChanged = <R extends NativeRow>(
+  row: R,
+  { scheduleMode, scheduleModeReason }: DataOf<'TargetScheduleModeChanged'>,
+  event: DecodedEvent,
+): R => ({
+  ...row,
+  schedule_mode: scheduleMode,
+  schedule_mode_reason: scheduleModeReason,
+  // Another event of the same append may have set a later attempt. An earlier one was to hand the target over.
+  ...(row.status === 'pending' && (row.retry_at === null || (scheduleMode === 'managed' && row.retry_at < row.due_at))
+    ? { retry_at: null, next_action_at: row.due_at, ...atOnce(scheduleMode, event) }
+    : {}),
+});
+
+interface SegmentOut {
+  readonly externalId: string;
+  readonly permalink: string | null;
+  readonly publishedAt: string;
+}
+
+/** Segments that are out, in order, and how many the thread has. */
+export interface SegmentsOut {
+  readonly of: number;
+  readonly out: readonly SegmentOut[];
+}
+
+/** Status of the first segment that is not out, and of each later one. */
+const restOf: Readonly<Record<TargetStatus, readonly [next: SegmentStatus, later: SegmentStatus]>> = {
+  awaiting_approval: ['pending', 'pending'],
+  pending: ['pending', 'pending'],
+  handed_to_platform: ['pending', 'pending'],
+  publishing: ['publishing', 'pending'],
+  published: ['published', 'published'],
+  failed: ['failed', 'failed'],
+  rate_limited: ['pending', 'pending'],
+  canceled: ['canceled', 'canceled'],
+  outcome_unknown: ['outcome_unknown', 'pending'],
+};
+
+export const addSegment = (
+  known: SegmentsOut | null,
+  { segment, externalId, permalink, publishedAt }: SegmentOut & { readonly segment: { readonly of: number } },
+): SegmentsOut => ({ of: segment.of, out: [...(known?.out ?? []), { externalId, permalink, publishedAt }] });
+
+/**
+ * The segments of a thread as a target shows them. The row holds those that are out; the status says the rest.
+ * @param composed segments of the post's content; once a segment is out, the events say how many there are
+ */
+export const renderSegments = (status: TargetStatus, known: SegmentsOut | null, composed: number) => {
+  const { of, out } = known ?? { of: composed, out: [] };
+  if (of === 1) return [];
+  const [next, later] = restOf[status];
+  return Array.from({ length: of }, (_none, index) => {
+    const post = out[index];
+    return {
+      index,
+      status: post !== undefined ? 'published' : index === out.length ? next : later,
+      externalId: post?.externalId ?? null,
+      permalink: post?.permalink ?? null,
+      publishedAt: post?.publishedAt ?? null,
+    };
+  });
+};
 
 /**
  * Targets of posts and their progress. The content is that of the target's revision of its post and is joined when a
@@ -62,7 +224,7 @@ interface Own {
   /** Id of the comment on the network. */
   readonly first_comment_id: string | null;
   /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
-  readonly undo: fold.UndoStatus | null;
+  readonly undo: UndoStatus | null;
   readonly cancel_reason: TargetCancelReason | null;
   readonly post_revision: number;
   readonly applied_revision: number;
@@ -149,7 +311,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       external_id: null,
       permalink: null,
       segments: null,
-      ...fold.inTime,
+      ...inTime,
       unknown_since: null,
       first_comment_issue: null,
       first_comment_id: null,
@@ -169,13 +331,13 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...pending(dueAt),
       ...atOnce(row.schedule_mode, event),
       ...(dueAt === row.due_at ? {} : { scheduled_local: null, jitter_seconds: 0 }),
-      ...fold.inTime,
+      ...inTime,
       applied_revision: Math.max(row.applied_revision, postRevision),
     })),
     TargetRescheduled: change((row, { dueAt, scheduledLocal, jitterSeconds }, event) => ({
       ...row,
       ...due(row, dueAt, event),
-      ...fold.undone(row),
+      ...undone(row),
       scheduled_local: scheduledLocal,
       jitter_seconds: jitterSeconds,
     })),
@@ -185,7 +347,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       schedule_mode_reason: data.scheduleModeReason,
       // A failed target stays failed until it is requeued.
       ...(row.status === 'failed'
-        ? { due_at: data.dueAt, ...fold.inTime }
+        ? { due_at: data.dueAt, ...inTime }
         : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
       scheduled_local: data.scheduledLocal,
       timezone: data.timezone,
@@ -196,7 +358,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetCanceled: change((row, { reason, postRevision }) => ({
       ...row,
       ...settled,
-      ...fold.undone(row),
+      ...undone(row),
       status: 'canceled',
       cancel_reason: reason,
       applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
@@ -224,10 +386,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
       takeover,
       next_action_at: event.metadata.occurredAt,
     })),
-    TargetHandedToPlatform: change(fold.handedOver),
-    TargetUndoRequested: change(fold.undoRequested),
-    TargetUndoFailed: change(fold.undoFailed),
-    TargetScheduleModeChanged: change(fold.modeChanged),
+    TargetHandedToPlatform: change(handedOver),
+    TargetUndoRequested: change(undoRequested),
+    TargetUndoFailed: change(undoFailed),
+    TargetScheduleModeChanged: change(modeChanged),
     TargetPublished: change((row, { externalId, permalink, publishedAt }) => ({
       ...row,
       ...settled,
@@ -247,7 +409,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetApprovalLapsed: change((row) => ({ ...row, ...settled, status: 'failed', failure: approvalTooLate })),
     TargetRateLimited: change((row, { retryAt, failure }, event) => ({
       ...row,
-      ...fold.deferredBy(row, event),
+      ...deferredBy(row, event),
       status: 'rate_limited',
       retry_at: retryAt,
       next_action_at: retryAt,
@@ -255,7 +417,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     })),
     TargetPublishDeferred: change((row, { retryAt, failure }, event) => ({
       ...row,
-      ...fold.deferredBy(row, event),
+      ...deferredBy(row, event),
       ...pending(row.due_at, retryAt),
       failure,
     })),
@@ -293,7 +455,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...row,
       ...pending(row.due_at, retryAt),
       // An automatic requeue changes nothing that a person was shown.
-      ...(by === 'schedule' ? {} : { ...fold.inTime, unknown_since: null }),
+      ...(by === 'schedule' ? {} : { ...inTime, unknown_since: null }),
     })),
     TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
       ...row,

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { LanePosition, Log } from '#contracts/ports/log.ts';
 import { nextOffsetsOf, topicsOf } from '../engine/positions.ts';

@@ -3,20 +3,16 @@ import Koa, { type Middleware } from 'koa';
 import { metadataOf } from '#services/auth/protected-resource.ts';
 import { Allowances } from './call/allowances.ts';
 import { BodyBudget, HeavyBodies } from './call/bodies.ts';
-import type { CallTools } from './call/call.ts';
+import { type CallTools, OwnWrites } from './call/call.ts';
 import type { CallPatience, Deps } from './call/deps.ts';
 import { invokerOf } from './call/invoke.ts';
-import { OwnWrites } from './call/own-writes.ts';
 import { Warnings } from './call/warnings.ts';
-import { authenticator } from './callers/authenticate.ts';
-import { BearerTokens } from './callers/bearer-tokens.ts';
+import { authenticator, BearerTokens } from './callers/bearer-tokens.ts';
 import { blobs } from './http/blobs.ts';
-import { correlation, showAllowance } from './http/correlation.ts';
+import { correlation, showAllowance, stateOf } from './http/correlation.ts';
 import { heldNotice } from './http/held-notice.ts';
 import { problems } from './http/problems.ts';
-import { rest } from './http/rest.ts';
-import { fixedPathsOf, unmatched } from './http/route.ts';
-import { stateOf } from './http/state.ts';
+import { fixedPathsOf, rest, unmatched } from './http/rest.ts';
 import { operations } from './operations.ts';
 import type { Part, PartTools, ServerDeps } from './parts.ts';
 
@@ -64,11 +60,12 @@ export const createApp = (deps: ServerDeps, parts: readonly Part[]): Koa => {
   app.use(showAllowance(allowances));
   app.use(problems(deps));
   app.use(heldNotice(deps));
+  // Before the parts: none of them has a path of an operation, so that a call passes none of their code.
+  app.use(router.routes());
   const identify: PartTools['identify'] = (sent, resource) => tokens.identify(sent, resource);
   const invoke = invokerOf(tools, operations);
   for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
-  app.use(router.routes());
   app.use(resourceMetadata(deps, allowances));
   app.use(unmatched(fixedPaths));
   // The connection broke while the answer was sent: the problem middleware has answered every other error.

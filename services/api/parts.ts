@@ -4,8 +4,7 @@ import type { CallPatience, Deps } from './call/deps.ts';
 import type { BodyTools } from './call/input.ts';
 import type { Invoke } from './call/invoke.ts';
 import type { Principal } from './call/operation.ts';
-import type { Authenticate } from './callers/authenticate.ts';
-import type { Resource } from './callers/bearer-tokens.ts';
+import type { Authenticate, Resource } from './callers/bearer-tokens.ts';
 
 /**
  * What the server serves beside the api, on hosts or paths of its own: a part answers its own requests and leaves all

@@ -2,7 +2,7 @@ import { randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Context } from 'koa';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { readBody } from '#services/api/http/body.ts';
+import { readBody } from '#services/api/http/rest.ts';
 import { readCookie, setCookie } from './cookies.ts';
 import type { Console } from './deps.ts';
 

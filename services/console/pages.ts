@@ -1,8 +1,8 @@
 import Router from '@koa/router';
 import type { Context } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/state.ts';
+import { stateOf } from '#services/api/http/correlation.ts';
 import { ownerOfDevice } from '#services/auth/people/sign-in.ts';
 import { tooLate } from '#services/pages/links.ts';
 import { readCookie } from './cookies.ts';

@@ -2,7 +2,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { isConflict } from '#contracts/ports/event-store.ts';
 import { Rejection } from '#domain/decider.ts';
 import { recycledPostIdOf } from '#domain/ids.ts';
-import { contentFor } from '#domain/post/content.ts';
+import type { PostAsset } from '#domain/post/compose.ts';
+import { contentFor, mediaIdsOf } from '#domain/post/content.ts';
 import {
   isApprovedFor,
   isReleasedFor,
@@ -39,10 +40,19 @@ import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { lacksAuthority } from '#services/workflows/authority.ts';
+import { type CadenceSource, cadenceRefusal } from '#services/workflows/cadence/check.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
-import { type SelectedAccount, selectAccounts } from '#services/workflows/posts/accounts.ts';
+import {
+  accountFromStream,
+  assetFromStream,
+  clientFromStream,
+  liveCampaign,
+  type SelectedAccount,
+  type StreamsOfWorkspace,
+  selectAccounts,
+} from '#services/workflows/posts/accounts.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
-import { type PlannedPost, planPost } from '#services/workflows/posts/compose.ts';
+import { type PlannedPost, type PostReads, planPost } from '#services/workflows/posts/compose.ts';
 import {
   loadRecycled,
   type RecyclingStore,
@@ -51,17 +61,44 @@ import {
   restoresOf,
   type WaitingCopy,
 } from '#services/workflows/posts/recycle.ts';
-import { type StreamReads, streamReads } from '#services/workflows/posts/stream-reads.ts';
 import { reservePlaces } from '#services/workflows/quota/reserve.ts';
 import { Resting } from './resting.ts';
 import { alone, type RoundDeps, runRounds, type SweptKind } from './rounds.ts';
+
+/** What the checks of a post read, from streams alone: a worker has no caller whose writes it could wait for. */
+
+/** Streams that are read at the same time. */
+const readAtOnce = 16;
+
+interface StreamReads extends PostReads {
+  readonly accounts: (ids: readonly string[]) => Promise<readonly (SelectedAccount | null)[]>;
+}
+
+const inBatches = async <Value>(ids: readonly string[], read: (id: string) => Promise<Value>): Promise<Value[]> => {
+  const found: Value[] = [];
+  for (let at = 0; at < ids.length; at += readAtOnce) {
+    found.push(...(await Promise.all(ids.slice(at, at + readAtOnce).map(read))));
+  }
+  return found;
+};
+
+const streamReads = (streams: StreamsOfWorkspace, source: () => Promise<CadenceSource>): StreamReads => ({
+  client: (id) => clientFromStream(streams, id),
+  cadence: async (wanted, own) => cadenceRefusal(await source(), wanted, own),
+  campaign: (id) => liveCampaign(streams, id),
+  accounts: (ids) => inBatches(ids, (id) => accountFromStream(streams, id)),
+  assets: async (body) => {
+    const found = await inBatches(mediaIdsOf(body), async (id) => [id, await assetFromStream(streams, id)] as const);
+    return new Map(found.filter((one): one is readonly [string, PostAsset] => one[1] !== null));
+  },
+});
 
 /**
  * Makes the copies of recycled posts, each an hour before it is due. A copy passes every check of POST /posts and is held
  * where an approval is required, as if the person who set the recycling had posted it then.
  */
 
-export interface RecyclesDeps extends RoundDeps, RecyclingStore {
+interface RecyclesDeps extends RoundDeps, RecyclingStore {
   readonly resting?: Resting;
   /** While it holds publishing for a workspace, none of its posts is copied. Default: what the rows of the database hold. */
   readonly hold?: PublishingHold;

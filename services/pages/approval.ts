@@ -1,6 +1,6 @@
 import Router from '@koa/router';
 import type { Context, Middleware } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { type ApprovalState, approval, type Decision, decisions, isUsableLink } from '#domain/approval.ts';
 import { client } from '#domain/client.ts';
 import { Rejection } from '#domain/decider.ts';
@@ -17,8 +17,8 @@ import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { toProblem } from '#services/api/call/problems.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { readBody } from '#services/api/http/body.ts';
-import { stateOf } from '#services/api/http/state.ts';
+import { stateOf } from '#services/api/http/correlation.ts';
+import { readBody } from '#services/api/http/rest.ts';
 import { pageHeadersWith } from '#services/shell/page.ts';
 import { mayStill } from '#services/workflows/authority.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';

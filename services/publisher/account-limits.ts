@@ -1,5 +1,5 @@
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { account } from '#domain/account.ts';
 import { birthOf } from '#domain/decider.ts';
 import { afterReport } from '#domain/observed-limits.ts';

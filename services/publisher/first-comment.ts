@@ -1,4 +1,4 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { firstCommentOf } from '#domain/post/content.ts';
 import type { FirstComment, TargetCommand, TargetIn } from '#domain/post-target/target.ts';

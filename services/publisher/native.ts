@@ -1,6 +1,6 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
-import { undoClosesMs } from '#domain/native-window.ts';
+import { undoClosesMs } from '#domain/post/scheduling.ts';
 import type { TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';

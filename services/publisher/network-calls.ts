@@ -1,6 +1,5 @@
 import type { Registry } from 'prom-client';
-import { pause } from '#contracts/base/pause.ts';
-import { within } from '#contracts/base/within.ts';
+import { pause, within } from '#contracts/base/pause.ts';
 import { type ObservedCall, type TargetCallsState, targetcalls } from '#domain/targetcalls.ts';
 import type { SeenCall } from '#runtime/egress/seen-call.ts';
 import type { CommandContext, DomainStore, Loaded } from '#runtime/eventing/domain-store.ts';

@@ -1,4 +1,4 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import { adapterOf, mediaReadiness, type WorkContext } from './context.ts';

@@ -1,4 +1,4 @@
-import { undoClosesMs } from '#domain/native-window.ts';
+import { undoClosesMs } from '#domain/post/scheduling.ts';
 import type { AbsencePolicy, TargetCheckpoint } from '#domain/post-target/target.ts';
 
 /** When the publisher asks about an unknown outcome, and the instant from which the answer `absent` counts. */

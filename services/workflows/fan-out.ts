@@ -1,5 +1,5 @@
-import { wantedModeOf } from '#domain/native-window.ts';
 import { type Intent, type LivePost, type PostState, post } from '#domain/post/post.ts';
+import { wantedModeOf } from '#domain/post/scheduling.ts';
 import {
   openStatuses,
   revisableStatuses,

@@ -26,5 +26,4 @@ export const crumbs: readonly string[] = [
   'services/pages/part.ts',
   'services/reports/exports/index.ts',
   'services/reports/exports/pdf/index.ts',
-  'services/workflows/posts/stream-reads.ts',
 ];

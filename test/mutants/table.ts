@@ -70,9 +70,7 @@ const figures = ['figure-source', 'insights/table', 'insights/figures'].map(
 const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
 
 export const mutatedFiles: readonly MutatedFile[] = [
-  target(''),
-  target('/absence'),
-  target('/evolve', [
+  target('', [
     ...unnoticed(
       'An outcome carries a failure exactly where it failed.',
       ["outcome === 'failed' && failure !== null", "outcome === 'failed' || failure !== null"],
@@ -80,6 +78,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ['failure !== null', 'true'],
     ),
   ]),
+  target('/absence'),
   target('/first-comment'),
   target('/native', [
     ...unnoticed('Of two equal instants either is the later one.', ['notBefore > dueAt', 'notBefore >= dueAt']),
@@ -124,8 +123,13 @@ export const mutatedFiles: readonly MutatedFile[] = [
   ]),
   target('/thread'),
   domain('scheduling', {
+    tests: ['scheduling', 'target-native'].map((one) => `test/services/domain/${one}.test.ts`),
     threshold: 95,
     survivors: [
+      ...unnoticed('Each network refuses values of one setting.', [
+        'Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])))',
+        'Object.entries(window.refuses).every(([key, values]) => values.includes(String(overrides[key])))',
+      ]),
       ...unnoticed(
         'No text is before or after null.',
         ['from !== null && to !== null', 'from !== null || to !== null'],
@@ -217,10 +221,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('invite'),
   domain('media'),
   domain('platforms/gate', {
-    survivors: unnoticed('No scope that a network grants is called so.', ['[]', '["Stryker was here"]', 'scopes = []']),
-  }),
-  domain('platforms/gate-media', {
+    tests: ['gate', 'gate-media'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
     survivors: [
+      ...unnoticed('No scope that a network grants is called so.', ['[]', '["Stryker was here"]', 'scopes = []']),
       ...unnoticed(
         'No shape of a network needs more than one file, so none that are there are too few.',
         ['count < Math.min(...rows.map(({ min }) => min))', 'false'],
@@ -251,13 +254,6 @@ export const mutatedFiles: readonly MutatedFile[] = [
         'Math.min(...rows.map(({ max }) => max))',
       ]),
     ],
-  }),
-  domain('native-window', {
-    tests: ['test/services/domain/target-native.test.ts'],
-    survivors: unnoticed('Each network refuses values of one setting.', [
-      'Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])))',
-      'Object.entries(window.refuses).every(([key, values]) => values.includes(String(overrides[key])))',
-    ]),
   }),
   domain('post', {
     survivors: [
@@ -364,7 +360,6 @@ export const mutatedFiles: readonly MutatedFile[] = [
     tests: ['gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
   }),
   domain('platforms/text-length', { tests: text, excluded: stringProperties }),
-  domain('platforms/weighted-length', { tests: text, excluded: stringProperties }),
   domain('platforms/telegram/text', {
     tests: text,
     survivors: unnoticed(

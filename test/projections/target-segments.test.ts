@@ -1,5 +1,5 @@
 import { deepEqual } from 'node:assert/strict';
-import { addSegment, renderSegments, type SegmentsOut } from '#projections/models/target-folds.ts';
+import { addSegment, renderSegments, type SegmentsOut } from '#projections/models/targets.ts';
 import { targetStatuses } from '#schemas/target.ts';
 import { instant } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';

@@ -26,7 +26,7 @@ import { targetcalls } from '#domain/targetcalls.ts';
 import { teaminvite } from '#domain/teaminvite.ts';
 import { webhook } from '#domain/webhook.ts';
 import { workspace } from '#domain/workspace.ts';
-import { personalMembers } from '#runtime/eventing/personal.ts';
+import { personalMembers } from '#runtime/eventing/codec.ts';
 import { EventMetadata, Instant, LocalDateTime, Uuid } from '#schemas/common.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { issuesOf, validatorOf } from '#schemas/validator.ts';

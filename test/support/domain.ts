@@ -3,9 +3,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { MissingKey } from '#contracts/ports/data-keys.ts';
 import type { AppendResult, EventToAppend, ExpectedRevision } from '#contracts/ports/event-store.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
+import { type DataKeys, EventCodec } from '#runtime/eventing/codec.ts';
 import { type CommandContext, DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
-import type { DataKeys } from '#runtime/eventing/personal.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';

@@ -9,9 +9,9 @@ import {
 } from '#projections/models/accounts.ts';
 import { Account, AccountQuery } from '#schemas/http/account.ts';
 import { IdParams } from '#schemas/http/common.ts';
+import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
-import { withinLimit } from '../call/limited.ts';
 import { operation } from '../call/operation.ts';
 import { readRow, writtenRow } from '../call/rows.ts';
 

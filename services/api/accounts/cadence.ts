@@ -1,22 +1,18 @@
 import { type CadenceAccount, cadenceOf, nextFreeAt, reachOf, usedIn } from '#domain/cadence.ts';
-import type { TargetCommand, TargetState } from '#domain/post-target/target.ts';
 import type { NewestFirst } from '#projections/engine/rows.ts';
 import {
   type AccountRow,
   getAccount as queryAccount,
   listAccounts as queryAccounts,
 } from '#projections/models/accounts.ts';
-import { cadenceSource, slotsOf } from '#projections/queries/cadence-slots.ts';
+import { slotsOf } from '#projections/queries/cadence-slots.ts';
 import { type PostingRules, readPostingRules } from '#projections/queries/posting-rules.ts';
 import { AccountQuery } from '#schemas/http/account.ts';
 import { AccountCadence } from '#schemas/http/cadence.ts';
 import { IdParams } from '#schemas/http/common.ts';
-import type { CadenceSource } from '#services/workflows/cadence/check.ts';
-import { faultOfMove } from '#services/workflows/cadence/move.ts';
-import { oftenRejection } from '#services/workflows/cadence/refusal.ts';
+import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
-import { withinLimit } from '../call/limited.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { readRow } from '../call/rows.ts';
 
@@ -131,31 +127,3 @@ export const listAccountCadences = operation({
     return { ...page, data };
   },
 });
-
-/** The caller's own posts of a moment ago count. Only a limited account asks for slots, and waits for them. */
-export const readingOwnWrites = async (call: Pick<Call, 'deps' | 'workspaceId' | 'behind'>): Promise<CadenceSource> => {
-  const { rules, slots } = await cadenceSource(call.deps.pool, call.workspaceId);
-  return {
-    rules,
-    slots: async (asked) => {
-      await call.behind(['posts']);
-      return slots(asked);
-    },
-  };
-};
-
-/**
- * Refuses to move a target to a time at which its account would publish too often.
- * @throws Rejection `cadence_exceeded`
- */
-export const requireCadence = async (
-  call: Pick<Call, 'deps' | 'workspaceId' | 'behind'>,
-  state: TargetState,
-  command: TargetCommand,
-): Promise<void> => {
-  if (state.status === 'none') return;
-  const { accountId, platform, targetId } = state.common;
-  const source = await readingOwnWrites(call);
-  const message = await faultOfMove(call.deps.store, source, state, command, new Set([targetId]));
-  if (message !== null) throw oftenRejection([{ path: '', code: 'cadence_exceeded', message, accountId, platform }]);
-};

@@ -3,9 +3,8 @@ import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { bodyCost } from './bodies.ts';
 import type { Deps } from './deps.ts';
 import { defaultBodyLimit } from './json.ts';
-import { isSearchable, type Operation, searchCost } from './operation.ts';
+import { type CalledState, type CallState, isSearchable, type Operation, searchCost } from './operation.ts';
 import { Refusal } from './refusal.ts';
-import type { CalledState, CallState } from './state.ts';
 import type { LimitHeaders, Wire } from './wire.ts';
 
 /**

@@ -1,19 +1,26 @@
 import { setImmediate } from 'node:timers/promises';
-import { within } from '#contracts/base/within.ts';
-import { type CommandContext, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { within } from '#contracts/base/pause.ts';
+import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
+import { type CommandContext, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
-import { requireOpenToLimited, requireRole, requireScope } from './access.ts';
+import type { Topic } from '#schemas/topics.ts';
+import { limitToClients, namesOther, requireOpenToLimited, requireRole, requireScope } from './access.ts';
 import { type Allowances, spend } from './allowances.ts';
-import { limitToClients, namesOther } from './client-limits.ts';
 import { commandsOf, ifMatch } from './commands.ts';
-import type { CallPatience, Deps } from './deps.ts';
+import type { CallPatience, Deps, Readers } from './deps.ts';
 import { type BodyTools, releaseBody, takeBody, takeKey, takeParams, takeQuery } from './input.ts';
-import { type Answer, type Call, type Commands, nounOf, type Principal, type Raw } from './operation.ts';
-import type { OwnWrites } from './own-writes.ts';
+import {
+  type Answer,
+  type Call,
+  type CalledState,
+  type Commands,
+  nounOf,
+  type Principal,
+  type Raw,
+} from './operation.ts';
 import { notFound, tooLate } from './refusal.ts';
-import type { CalledState } from './state.ts';
 import type { Warnings } from './warnings.ts';
 import type { Warned, Wire } from './wire.ts';
 
@@ -190,3 +197,50 @@ const idOf = (data: unknown): Pick<Warning, 'id'> => {
   const { id } = (data ?? {}) as { readonly id?: unknown };
   return typeof id === 'string' ? { id } : {};
 };
+
+/** How long a read waits until the read models have applied the caller's writes, milliseconds. */
+const waitMs = 2_000;
+
+/**
+ * A caller reads its own writes: the consistency token names them, or this process remembers the recent writes of the
+ * credential.
+ */
+export class OwnWrites {
+  readonly #deps: Pick<Deps, 'secrets' | 'caughtUp'>;
+  readonly #recent = new RecentWrites();
+  /** Highest position per lane that these readers are known to have applied. A lower position needs no query. */
+  readonly #reached: Readonly<Record<Readers, Positions>> = { 'read models': new Map(), dispatcher: new Map() };
+
+  constructor(deps: Pick<Deps, 'secrets' | 'caughtUp'>) {
+    this.#deps = deps;
+  }
+
+  /** The token of a call that stored something. */
+  remember(credential: string, positions: Positions): string {
+    this.#recent.remember(credential, positions);
+    return encodeToken(this.#deps.secrets, positions);
+  }
+
+  /** True when the readers lack events that the caller wrote to these topics, after the wait. */
+  async behind(
+    credential: string,
+    token: string,
+    topics: readonly Topic[],
+    readers: Readers = 'read models',
+  ): Promise<boolean> {
+    const reached = this.#reached[readers];
+    const wanted: Positions = new Map();
+    const brought = token === '' ? null : decodeToken(this.#deps.secrets, token);
+    for (const positions of [this.#recent.of(credential), brought]) {
+      if (positions !== null) mergePositions(wanted, positions);
+    }
+    for (const [lane, position] of wanted) {
+      const elsewhere = !topics.some((topic) => lane.startsWith(`${topic}-`));
+      if (elsewhere || position <= (reached.get(lane) ?? -1n)) wanted.delete(lane);
+    }
+    if (wanted.size === 0) return false;
+    if (!(await this.#deps.caughtUp(wanted, waitMs, readers))) return true;
+    mergePositions(reached, wanted);
+    return false;
+  }
+}

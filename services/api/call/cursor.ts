@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Knex } from 'knex';
 import { canonicalJson } from '#domain/canonical.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
-import { withinLimit } from './limited.ts';
+import { withinLimit } from './access.ts';
 import type { Call, Many } from './operation.ts';
 import { Refusal } from './refusal.ts';
 

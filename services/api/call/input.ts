@@ -6,9 +6,8 @@ import type { Allowances } from './allowances.ts';
 import { type BodyBudget, bodyCost, type HeavyBodies, type HeldBytes, type Piece } from './bodies.ts';
 import { readEntries } from './entries.ts';
 import { defaultBodyLimit, defaultValueLimit, JsonMeter, parseJson } from './json.ts';
-import { nounOf, type Operation } from './operation.ts';
+import { type CalledState, nounOf, type Operation } from './operation.ts';
 import { badParameter, notFound, Refusal } from './refusal.ts';
-import type { CalledState } from './state.ts';
 import type { BodyMeter, BodyText, Wire } from './wire.ts';
 
 /** Steps of a call that read what the caller sent: validated as sent, then cleaned. */

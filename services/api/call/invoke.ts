@@ -5,9 +5,16 @@ import type { Warning } from '#schemas/http/common.ts';
 import { type CallTools, call } from './call.ts';
 import { requireParameter } from './input.ts';
 import { jsonPieces } from './json.ts';
-import type { Answer, Many, Operation, Pieces, Principal } from './operation.ts';
+import {
+  type Answer,
+  calledState,
+  type Many,
+  newState,
+  type Operation,
+  type Pieces,
+  type Principal,
+} from './operation.ts';
 import { Refusal } from './refusal.ts';
-import { calledState, newState } from './state.ts';
 import type { BodyMeter, BodyText, LimitHeaders, Warned, Wire } from './wire.ts';
 
 /** The wire inside the process: for parts of the server that know the caller already. */

@@ -10,12 +10,12 @@ import {
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { Campaign, CampaignCreate, CampaignQuery, CampaignUpdate } from '#schemas/http/campaign.ts';
 import { IdParams } from '#schemas/http/common.ts';
+import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
-import { withinLimit } from '../call/limited.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
-import { ownClient } from '../posts/destinations.ts';
+import { ownClient } from '../posts/checks.ts';
 import { exampleCampaign } from './examples.ts';
 
 /**

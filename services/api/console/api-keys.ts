@@ -13,7 +13,7 @@ import {
 import { wholeList } from '../call/cursor.ts';
 import { operation } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
-import { lastUsesOf } from '../callers/last-uses.ts';
+import { lastUsesOf } from '../callers/bearer-tokens.ts';
 import { exampleApiKey, ownKey, requireProvenMember, showKey, untilAccepted } from './keys.ts';
 import { membersOf, operatorOf } from './team.ts';
 

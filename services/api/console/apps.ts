@@ -10,7 +10,7 @@ import { revokeGrant } from '#services/auth/grants.ts';
 import { wholeList } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
-import { lastUsesOf } from '../callers/last-uses.ts';
+import { lastUsesOf } from '../callers/bearer-tokens.ts';
 
 /** Connected apps as the console shows them. */
 

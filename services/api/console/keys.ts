@@ -6,7 +6,7 @@ import type { ApiKeyEvent } from '#schemas/apikey.ts';
 import { requireProven } from '#services/auth/people/proof.ts';
 import type { Call } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
-import { lastUsesOf } from '../callers/last-uses.ts';
+import { lastUsesOf } from '../callers/bearer-tokens.ts';
 import { personOfCall } from './team.ts';
 
 /** API keys as the console shows them. Keys stay with the live workspace, whichever mode they act in. */

@@ -1,5 +1,5 @@
 import type { ErrorCode } from '#domain/codes.ts';
-import { limitCodesOf } from '../call/limited.ts';
+import { limitCodesOf } from '../call/access.ts';
 import type { Operation } from '../call/operation.ts';
 
 /** The codes with which any operation of this form may refuse. */

@@ -1,5 +1,5 @@
 import { keyPattern } from '#runtime/identity/key-form.ts';
-import { limitWords } from '../call/limited.ts';
+import { limitWords } from '../call/access.ts';
 import { isSearchable, type Operation, searchCost } from '../call/operation.ts';
 import { tags } from '../call/tags.ts';
 import { Components, type ContractNode } from './components.ts';

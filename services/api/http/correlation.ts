@@ -1,11 +1,26 @@
 import { randomUUID } from 'node:crypto';
 import type { Socket } from 'node:net';
-import type { Middleware } from 'koa';
+import type { Context, Middleware } from 'koa';
 import { isProxy, noProxies, readCaller, UnnamedProxies } from '#runtime/identity/proxies.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Allowances } from '../call/allowances.ts';
 import type { Deps } from '../call/deps.ts';
-import { newState } from '../call/state.ts';
-import { begin, stateOf } from './state.ts';
+import { type CallState, newState } from '../call/operation.ts';
+
+/** The state of the call that a request makes, shared by the middleware of the request. */
+
+const states = new WeakMap<object, CallState>();
+
+const begin = (ctx: Context, state: CallState): void => {
+  states.set(ctx.req, state);
+};
+
+/** @throws when the first middleware did not run: a bug of this service. */
+export const stateOf = (ctx: Pick<Context, 'req'>): CallState => {
+  const state = states.get(ctx.req);
+  if (state === undefined) throw new BrokenInvariant('the request has no state yet');
+  return state;
+};
 
 /** A caller's own id: visible ASCII, at most 128. */
 const acceptable = /^[\x21-\x7e]{1,128}$/;

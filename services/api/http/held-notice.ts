@@ -1,7 +1,7 @@
 import type { Context, Middleware } from 'koa';
 import type { Hold, PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Deps } from '../call/deps.ts';
-import { stateOf } from './state.ts';
+import { stateOf } from './correlation.ts';
 
 /** Every page says that publishing is held, for all workspaces or for the one that the page is about. */
 

@@ -4,7 +4,7 @@ import { challengeOf } from '#services/auth/protected-resource.ts';
 import type { Deps } from '../call/deps.ts';
 import { errors } from '../call/errors.ts';
 import { logFailure, type ProblemAnswer, problemBody, toProblem } from '../call/problems.ts';
-import { stateOf } from './state.ts';
+import { stateOf } from './correlation.ts';
 
 const isGrantable = (scope: string | null | undefined): boolean => grantableScopes.some((one) => one === scope);
 

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { setImmediate } from 'node:timers/promises';
 import type { Context, Middleware } from 'koa';
@@ -6,14 +7,128 @@ import { pageHeaders } from '#services/shell/page.ts';
 import { type CallTools, call } from '../call/call.ts';
 import { requireParameter } from '../call/input.ts';
 import { isShort, jsonPieces } from '../call/json.ts';
-import type { Answer, Operation, Pieces, Principal } from '../call/operation.ts';
+import {
+  type Answer,
+  type CalledState,
+  type CallState,
+  calledState,
+  type Operation,
+  type Pieces,
+  type Principal,
+} from '../call/operation.ts';
 import { badParameter, Refusal } from '../call/refusal.ts';
-import { type CalledState, type CallState, calledState } from '../call/state.ts';
 import type { BodyMeter, BodyText, Warned, Wire } from '../call/wire.ts';
-import type { Authenticate } from '../callers/authenticate.ts';
-import { isJsonType, readBody } from './body.ts';
-import { type FixedPaths, requireOwnPath } from './route.ts';
-import { stateOf } from './state.ts';
+import type { Authenticate } from '../callers/bearer-tokens.ts';
+import { stateOf } from './correlation.ts';
+
+/** The body of a request: its bytes under a limit, and whether its type is JSON. */
+
+/**
+ * The reader joins chunks when it holds this many. Otherwise a caller that sends single bytes makes 1 MiB of body take
+ * 200 MiB of memory, one object for each byte.
+ */
+const maxChunks = 256;
+
+/**
+ * @param look receives each chunk as it arrives, and may refuse the rest by throwing a Refusal.
+ * @throws Refusal 413 as soon as the body is known to be too large; the rest is dropped.
+ */
+export const readBody = async (
+  req: IncomingMessage,
+  limit: number,
+  look: (chunk: Buffer) => void = () => undefined,
+): Promise<Buffer> => {
+  const tooLarge = () => new Refusal('payload_too_large', `The body may have ${limit} bytes.`);
+  if (Number(req.headers['content-length'] ?? 0) > limit) throw tooLarge();
+  const chunks: Buffer[] = [];
+  let joined = 0;
+  let size = 0;
+  try {
+    for await (const chunk of req.iterator({ destroyOnReturn: false })) {
+      size += chunk.length;
+      if (size > limit) throw tooLarge();
+      look(chunk);
+      chunks.push(chunk);
+      if (chunks.length - joined === maxChunks) {
+        chunks.push(Buffer.concat(chunks.splice(joined)));
+        joined += 1;
+      }
+    }
+  } catch (error) {
+    if (error instanceof Refusal) {
+      // The api drops the rest of the body as it arrives, because the next request of this connection follows it.
+      req.resume();
+      throw error;
+    }
+    throw new Refusal('invalid_json', 'The body ended before its end.');
+  }
+  return Buffer.concat(chunks);
+};
+
+/**
+ * Checks the Content-Type of a JSON body. The code splits the text, because a pattern over optional blanks takes time
+ * with the square of their number.
+ */
+const maxLength = 200;
+const structured = /^application\/[\w.+-]+\+json$/;
+
+const isUtf8 = (parameter: string): boolean => {
+  const [name = '', value = '', ...more] = parameter.split('=').map((one) => one.trim());
+  return name === 'charset' && more.length === 0 && (value === 'utf-8' || value === '"utf-8"');
+};
+
+/** `application/json` or `application/…+json`, with nothing but the charset UTF-8 behind it. */
+export const isJsonType = (text: string): boolean => {
+  if (text.length > maxLength) return false;
+  const [type = '', ...parameters] = text.toLowerCase().split(';');
+  const given = parameters.map((one) => one.trim()).filter((one) => one !== '');
+  const essence = type.trim();
+  return (essence === 'application/json' || structured.test(essence)) && given.length < 2 && given.every(isUtf8);
+};
+
+/**
+ * Paths without a parameter, by the methods they take. `/media/presign` is a path of its own, though `/media/{id}` matches
+ * it too: a method that it does not take is 405 there, and never a question about the medium `presign`.
+ */
+type FixedPaths = ReadonlyMap<string, readonly string[]>;
+
+export const fixedPathsOf = (operations: readonly Operation[]): FixedPaths => {
+  const fixed = operations.filter(({ path }) => !path.includes('{'));
+  const byPath = Map.groupBy(fixed, ({ path }) => `/v1${path}`);
+  return new Map(
+    [...byPath].map(([path, all]) => [
+      path,
+      all.flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : method)),
+    ]),
+  );
+};
+
+const notAllowed = (allowed: readonly string[]): Refusal => {
+  const allow = [...new Set(allowed), 'OPTIONS'].join(', ');
+  return new Refusal('method_not_allowed', `This path takes ${allow}.`, { headers: { Allow: allow } });
+};
+
+/** @throws Refusal 405 where the path is another operation's own, though the pattern of this one matches it too */
+const requireOwnPath = ({ path }: Context, operation: Operation, fixedPaths: FixedPaths): void => {
+  const own = fixedPaths.get(path);
+  if (own !== undefined && `/v1${operation.path}` !== path) throw notAllowed([...own].sort());
+};
+
+interface Matched {
+  readonly matched?: readonly { readonly methods: readonly string[] }[];
+}
+
+/** No operation has this method and path: 405 with Allow where the path has others, else 404. OPTIONS says which. */
+export const unmatched =
+  (fixedPaths: FixedPaths): Middleware =>
+  async (ctx: Context & Matched) => {
+    const allowed = fixedPaths.get(ctx.path) ?? (ctx.matched ?? []).flatMap(({ methods }) => methods);
+    if (allowed.length === 0) throw new Refusal('not_found', 'There is no such path.');
+    const refusal = notAllowed([...allowed].sort());
+    if (ctx.method !== 'OPTIONS') throw refusal;
+    ctx.status = 204;
+    ctx.set('Allow', refusal.headers.Allow ?? '');
+  };
 
 /** The wire of REST: reads a request, and writes its answer. */
 
@@ -132,7 +247,7 @@ const callerOf = async (
     ? null
     : authenticate({ limitHeaders: ctx, authorization: ctx.get('Authorization'), address, resource: 'api' });
 
-export interface RestTools {
+interface RestTools {
   readonly tools: CallTools;
   readonly authenticate: Authenticate;
   readonly fixedPaths: FixedPaths;

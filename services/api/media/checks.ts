@@ -6,7 +6,7 @@ import type { Platform } from '#schemas/common.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { Call } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
-import { ownClient } from '../posts/destinations.ts';
+import { ownClient } from '../posts/checks.ts';
 
 /** Values that are derived from a request for an asset, and the rules that a schema cannot say. */
 

@@ -1,7 +1,7 @@
 import { needKey } from '#domain/media.ts';
 import type { PostAsset, PostAssets } from '#domain/post/compose.ts';
 import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
-import { assetFromStream, kindOr } from '#services/workflows/posts/media.ts';
+import { assetFromStream, kindOr } from '#services/workflows/posts/accounts.ts';
 import type { Call } from '../call/operation.ts';
 
 /**

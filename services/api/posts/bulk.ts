@@ -13,12 +13,12 @@ import type { Entry } from '../call/entries.ts';
 import { type Call, operation, type Pieces } from '../call/operation.ts';
 import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts';
 import { answerPost, PostWarnings } from './answers.ts';
+import { Reads } from './checks.ts';
 import { composed } from './create.ts';
 import { bulkExample } from './examples.ts';
 import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
-import { Reads } from './reads.ts';
 
 /**
  * Many posts in one call. Each is created under a key of its own, which follows from the call's key and its place, so

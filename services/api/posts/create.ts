@@ -5,13 +5,12 @@ import type { Checked } from '#services/workflows/posts/compose.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { answerPost, PostWarnings } from './answers.ts';
 import { bodyOf } from './body.ts';
-import { checkDraft, planForCaller } from './checks.ts';
+import { checkDraft, planForCaller, Reads } from './checks.ts';
 import { withDecision } from './decisions.ts';
 import { draftExample, postExample } from './examples.ts';
 import { claimRefOf, refOfDraft } from './external-ref.ts';
 import { asDraft, fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
-import { Reads } from './reads.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'principal' | 'now' | 'behind'>;
 

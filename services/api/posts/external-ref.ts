@@ -12,7 +12,7 @@ import {
   releaseExternalRef,
   takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
-import { seesPost } from '../call/client-limits.ts';
+import { seesPost } from '../call/access.ts';
 import type { Call } from '../call/operation.ts';
 import { claimantOf } from '../clients/clients.ts';
 import { asDraft } from './load.ts';

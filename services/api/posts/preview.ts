@@ -1,6 +1,12 @@
 import type { Rejection } from '#domain/decider.ts';
-import { type ComposedWarning, composedWarnings, unusedAltTexts } from '#domain/post/composed-warnings.ts';
-import { errorsOf, type PreviewWarning } from '#domain/post/preview.ts';
+import {
+  type ComposedWarning,
+  composedWarnings,
+  errorsOf,
+  type PreviewWarning,
+  previewContent,
+  unusedAltTexts,
+} from '#domain/post/preview.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { PostCreate } from '#schemas/http/post.ts';
@@ -11,14 +17,12 @@ import { maxIssues } from '#schemas/validator.ts';
 import { allOf, type Checked, checksOf, checksOfDraft } from '#services/workflows/posts/compose.ts';
 import { showCadence } from '../accounts/cadence.ts';
 import { type Call, operation } from '../call/operation.ts';
+import { forEachContent, foresee, writable } from './answers.ts';
 import { bodyOf } from './body.ts';
-import { composingOf } from './checks.ts';
-import { select } from './destinations.ts';
+import { composingOf, Reads, select } from './checks.ts';
 import { previewExample } from './examples.ts';
 import { takenRefOf } from './external-ref.ts';
-import { foresee, writable } from './foresee.ts';
 import { previewQuota } from './quota.ts';
-import { Reads } from './reads.ts';
 
 /** What publishing a body would do now. Nothing is written. */
 
@@ -102,7 +106,14 @@ const verdictsOf = async (
 ) => {
   const issues = refused.flatMap(({ errors }) => errors);
   const foreseen = await foresee(call, body, found, { postId: null, waits: true });
-  return foreseen.map(({ destination, target, content: { errors: own, warnings: _, ...content }, warnings }) => {
+  const contents = await forEachContent(
+    body,
+    foreseen.map(({ destination }) => destination),
+    found,
+    (destination, errors) => previewContent(body, destination, found.assets, errors),
+  );
+  return foreseen.map(({ destination, target, warnings }) => {
+    const { errors: own, ...content } = contents(destination);
     const { platform } = destination;
     const accountId = target?.accountId ?? null;
     const errors = errorsOf(body, destination, issues, own).slice(0, maxIssues);

@@ -8,6 +8,8 @@ import { usedPlaces } from '#projections/queries/quota-targets.ts';
 import type { CommandContext, Loaded } from '#runtime/eventing/domain-store.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PlannedTarget } from '#schemas/target.ts';
+import { oftenRejection } from '#services/workflows/cadence/check.ts';
+import { faultOfMove } from '#services/workflows/cadence/move.ts';
 import { tendPlaces } from '#services/workflows/quota/give-back.ts';
 import {
   byMonth,
@@ -17,10 +19,10 @@ import {
   reservePlaces,
   resetsAtOf,
 } from '#services/workflows/quota/reserve.ts';
-import { requireCadence } from '../accounts/cadence.ts';
 import type { Call } from '../call/operation.ts';
+import { readingOwnWrites } from './checks.ts';
 
-/** The places that the posts of a call take, and give back, of the quota of its workspace. */
+/** The places that the posts of a call take, and give back, of the quota of its workspace, and the times that targets may move to. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'context'>;
 
@@ -51,6 +53,22 @@ export const reserveBehind = async (
 ): Promise<void> => {
   const by = await reservingOf(call);
   await reservePlaces(by, { postId, awaits: { stream: 'post', revision }, targets });
+};
+
+/**
+ * Refuses to move a target to a time at which its account would publish too often.
+ * @throws Rejection `cadence_exceeded`
+ */
+export const requireCadence = async (
+  call: Pick<Call, 'deps' | 'workspaceId' | 'behind'>,
+  state: TargetState,
+  command: TargetCommand,
+): Promise<void> => {
+  if (state.status === 'none') return;
+  const { accountId, platform, targetId } = state.common;
+  const source = await readingOwnWrites(call);
+  const message = await faultOfMove(call.deps.store, source, state, command, new Set([targetId]));
+  if (message !== null) throw oftenRejection([{ path: '', code: 'cadence_exceeded', message, accountId, platform }]);
 };
 
 /** Checks the new time of a target, and takes the place that it needs. @throws Rejection `cadence_exceeded`, `quota_exceeded` */

@@ -8,7 +8,7 @@ import { nextCopyOf, recordCopy } from '#services/workflows/posts/recycle.ts';
 import { type Acted, type Call, operation } from '../call/operation.ts';
 import { invalid, notFound } from '../call/refusal.ts';
 import { ownStream, readRow } from '../call/rows.ts';
-import { ownClient } from './destinations.ts';
+import { ownClient } from './checks.ts';
 import { clearedRecycleExample, recycleExample } from './examples.ts';
 
 /** What callers do with the recycling of a post. */

@@ -30,12 +30,11 @@ import { type Call, operation } from '../call/operation.ts';
 import { invalid } from '../call/refusal.ts';
 import { answerWithTargets, PostWarnings, withLiveCampaign } from './answers.ts';
 import { changedMembers, revisedBody } from './body.ts';
-import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
+import { Overtaken, planForCaller, Reads, requireAuthority } from './checks.ts';
 import { repeatWarnings, withDecision } from './decisions.ts';
 import { postDataExample } from './examples.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
-import { Reads } from './reads.ts';
 
 /** Revises a scheduled post for the targets that are not out yet. */
 

@@ -2,9 +2,8 @@
 export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
-export { doubts, type GateInput, gate, lateErrors, publishCheck } from './gate.ts';
-export type { GateError } from './gate-media.ts';
-export { cutAltTexts, type GateMedia } from './gate-media.ts';
+export type { GateError } from './gate.ts';
+export { cutAltTexts, doubts, type GateInput, type GateMedia, gate, lateErrors, publishCheck } from './gate.ts';
 export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
@@ -31,6 +30,12 @@ export {
   titleFor,
 } from './registry.ts';
 export type * from './rules.ts';
-export { graphemes, sentText, type TextLength, textLength, withoutMarkup } from './text-length.ts';
+export {
+  graphemes,
+  sentText,
+  type TextLength,
+  textLength,
+  withoutMarkup,
+} from './text-length.ts';
 export { topLevelDomains } from './top-level-domains.ts';
 export { showsNothing, showsSomethingSql } from './visible-text.ts';

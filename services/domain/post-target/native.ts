@@ -1,6 +1,6 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
-import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } from '../native-window.ts';
+import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } from '../post/scheduling.ts';
 import { undoTooLate } from '../publish-failures.ts';
 import {
   applied,

@@ -1,6 +1,6 @@
 import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { revisedMode, timeReason, type WantedMode } from '../native-window.ts';
+import { revisedMode, timeReason, type WantedMode } from '../post/scheduling.ts';
 import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
 import {
   type CancelReason,

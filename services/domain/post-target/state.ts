@@ -1,6 +1,6 @@
 import type { Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
-import { isUndoable } from '../native-window.ts';
+import { isUndoable } from '../post/scheduling.ts';
 
 /** A step of an attempt that its worker recorded before the next one. */
 export interface TargetCheckpoint {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Context } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { type AttemptKind, attemptMs, type ConnectAttempt } from '#contracts/ports/connect-attempts.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';

@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { ConnectedProfile } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
@@ -11,7 +11,7 @@ import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Platform } from '#schemas/common.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/state.ts';
+import { stateOf } from '#services/api/http/correlation.ts';
 import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
 import { tooLate } from '../links.ts';
 import { nowOf, type OpenInvite } from './open-invite.ts';

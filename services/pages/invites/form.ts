@@ -5,7 +5,7 @@ import { isTimezone } from '#domain/zones.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type Deps, liveNetworksOf } from '#services/api/call/deps.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { readBody } from '#services/api/http/body.ts';
+import { readBody } from '#services/api/http/rest.ts';
 import type { OpenInvite } from './open-invite.ts';
 import { refuse } from './tools.ts';
 

@@ -1,10 +1,10 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/state.ts';
+import { stateOf } from '#services/api/http/correlation.ts';
 import { forPeople, show404, tooLate } from '../links.ts';
 import { begin, redirectUriOf } from './begin.ts';
 import { callback } from './callback.ts';

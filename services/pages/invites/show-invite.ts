@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import { account } from '#domain/account.ts';
 import type { ErrorCode } from '#domain/codes.ts';

@@ -1,4 +1,4 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import type { RefusedConnect } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';

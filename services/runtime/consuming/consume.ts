@@ -1,9 +1,8 @@
 import { type EventStore, EventStoreError } from '#contracts/ports/event-store.ts';
 import type { Lane, LaneBatch, LanePosition, LogSubscription, Overrun } from '#contracts/ports/log.ts';
 import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
-import { Attempts } from './attempts.ts';
+import { Attempts, Effects } from './attempts.ts';
 import { asStored, Decoding } from './decoding.ts';
-import { Effects } from './effects.ts';
 import { fillFromStore } from './from-store.ts';
 import { isStopped, type LaneState, type LaneStatus, newest, oneAtATime } from './lane.ts';
 import { Lanes } from './lanes.ts';

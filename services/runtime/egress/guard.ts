@@ -5,7 +5,7 @@
  */
 import { lookup, Resolver } from 'node:dns/promises';
 import { isIP } from 'node:net';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { Rejection } from '#domain/decider.ts';
 import { isPublicAddress } from './addresses.ts';
 

@@ -1,6 +1,6 @@
 import { createRequire } from 'node:module';
 import type * as prom from 'prom-client';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 
 /**
  * The modules of prom-client that we use. Its index also loads a client of Pushgateway, that one `http`, and that one

@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { type Logger, type LoggerOptions, pino } from 'pino';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import packageJson from '../../../package.json' with { type: 'json' };
 import { processEnv, readCommit } from './config.ts';
 import { type ListenAt, listen, originOf } from './listen.ts';

@@ -1,4 +1,4 @@
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 
 /** Milliseconds for which a reading stands, and after which one is made beside the work that uses the last one. */
 const standsMs = 1_000;

@@ -2,12 +2,17 @@ import {
   type CadenceAccount,
   cadenceFault,
   cadenceOf,
+  callsOf,
   isLimited,
   type PostingLimits,
   reachOf,
   type Slot,
 } from '#domain/cadence.ts';
+import { Rejection } from '#domain/decider.ts';
+import type { ContentBody } from '#domain/post/content.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Issue } from '#schemas/issues.ts';
 
 /**
  * Whether an account would publish too often. The api asks when a post is composed or moved, and a shift when it moves a
@@ -26,7 +31,7 @@ export interface CadenceSource {
   }) => Promise<readonly Slot[]>;
 }
 
-export interface Timed {
+interface Timed {
   readonly accountId: string;
   readonly account: CadenceAccount;
   /** Milliseconds since the epoch. */
@@ -53,4 +58,50 @@ export const faultAt = async (
   const cadence = cadenceOf(timed.account, source.rules ?? []);
   if (!isLimited(cadence)) return null;
   return cadenceFault(cadence, await slotsAround(source, timed, cadence, counts), timed);
+};
+
+/** Refuses times at which accounts would publish too often. */
+
+export interface TimedAccount {
+  readonly account: CadenceAccount & { readonly id: string };
+  readonly dueAt: string;
+  readonly calls: number;
+}
+
+export const oftenRejection = (errors: readonly Issue[]): Rejection =>
+  new Rejection('cadence_exceeded', 'An account would publish too often.', { errors });
+
+/**
+ * Why these times are refused: `cadence_exceeded` with one entry for each account; null: they are not.
+ * @param own targets whose present times do not count
+ */
+export const cadenceRefusal = async (
+  source: CadenceSource,
+  wanted: readonly TimedAccount[],
+  own: ReadonlySet<string>,
+): Promise<Rejection | null> => {
+  const faults = await Promise.all(
+    wanted.map(({ account, dueAt, calls }) =>
+      faultAt(
+        source,
+        { accountId: account.id, account, at: Date.parse(dueAt), calls },
+        ({ targetId }) => !own.has(targetId),
+      ),
+    ),
+  );
+  const errors = wanted.flatMap(({ account: { id: accountId, platform } }, index): Issue[] => {
+    const message = faults[index] ?? null;
+    return message === null ? [] : [{ path: '/schedule', code: 'cadence_exceeded', message, accountId, platform }];
+  });
+  return errors.length === 0 ? null : oftenRejection(errors);
+};
+
+/** The calls of a target on each network, counted once. */
+export const callsFor = (body: ContentBody): ((platform: Platform) => number) => {
+  const known = new Map<Platform, number>();
+  return (platform) => {
+    const calls = known.get(platform) ?? callsOf(body, platform);
+    known.set(platform, calls);
+    return calls;
+  };
 };

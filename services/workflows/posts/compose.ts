@@ -10,10 +10,17 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Actor } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { maxPostBytes, type Plan, type PostBody } from '#schemas/post.ts';
-import { callsFor, type TimedAccount } from '../cadence/refusal.ts';
-import { checkCampaign, type LiveCampaign } from '../campaigns/live.ts';
-import { type Choose, checkOwnClient, type Selected, type SelectedClient } from './accounts.ts';
-import { draftMediaRefusals, mediaRefusals } from './media.ts';
+import { callsFor, type TimedAccount } from '../cadence/check.ts';
+import {
+  type Choose,
+  checkCampaign,
+  checkOwnClient,
+  draftMediaRefusals,
+  type LiveCampaign,
+  mediaRefusals,
+  type Selected,
+  type SelectedClient,
+} from './accounts.ts';
 
 /**
  * The gates between a composed body and the post's stream, for the posts of callers and for the copies that the service

@@ -1,5 +1,5 @@
 import { equal, rejects } from 'node:assert/strict';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('the deadline of a promise', (t) => {

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BodyBudget, HeavyBodies } from '#services/api/call/bodies.ts';
-import { readBody } from '#services/api/http/body.ts';
+import { readBody } from '#services/api/http/rest.ts';
 import { type ApiServer, startServer } from '#services/api/server.ts';
 import { type Answered, callerOf, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';

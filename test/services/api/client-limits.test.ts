@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { namesOther } from '#services/api/call/client-limits.ts';
-import { limitCodesOf } from '#services/api/call/limited.ts';
+import { limitCodesOf, namesOther } from '#services/api/call/access.ts';
 import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';

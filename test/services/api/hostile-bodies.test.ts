@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { platforms } from '#schemas/common.ts';
 import { defaultBodyLimit, JsonMeter } from '#services/api/call/json.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { isJsonType } from '#services/api/http/body.ts';
+import { isJsonType } from '#services/api/http/rest.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { rawCall } from '#test/support/raw-call.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { undoClosesMs } from '#domain/native-window.ts';
+import { undoClosesMs } from '#domain/post/scheduling.ts';
 import { type TargetCommand, target as targetDecider } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';

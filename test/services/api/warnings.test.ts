@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Warnings } from '#services/api/call/warnings.ts';
 import { silentServer } from '#test/support/silent-server.ts';

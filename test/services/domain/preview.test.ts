@@ -1,6 +1,13 @@
 import { deepEqual, equal, match } from 'node:assert/strict';
 import { type PostAsset, type PostAssets, type PostRendition, ruleIssues } from '#domain/post/compose.ts';
-import { accountWarnings, errorsOf, previewContent, retryWarnings, warning } from '#domain/post/preview.ts';
+import {
+  accountWarnings,
+  contentWarnings,
+  errorsOf,
+  previewContent,
+  retryWarnings,
+  warning,
+} from '#domain/post/preview.ts';
 import type { Destination } from '#domain/post/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
@@ -39,7 +46,9 @@ const clip = (over: Partial<PostAsset> = {}): PostAsset => asset({ kind: 'video'
 const known = (assets: Readonly<Record<string, PostAsset>>): PostAssets => new Map(Object.entries(assets));
 const shown = (platform: Platform, part: Partial<PostBody>, assets: PostAssets = new Map()) => {
   const body = postBody(part);
-  return previewContent(body, to(platform), assets, [...ruleIssues(body, to(platform), assets)]);
+  const errors = [...ruleIssues(body, to(platform), assets)];
+  const warnings = contentWarnings(body, to(platform), assets, errors);
+  return { ...previewContent(body, to(platform), assets, errors), warnings };
 };
 const why = { code: 'media_too_heavy', message: 'Too heavy.' };
 

@@ -1,5 +1,5 @@
 import { deepEqual, equal, ok, throws } from 'node:assert/strict';
-import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/native-window.ts';
+import { closesAt, isUndoable, scheduleModeOf, timeReason, undoClosesMs } from '#domain/post/scheduling.ts';
 import {
   attemptAt,
   isBeingCanceled,

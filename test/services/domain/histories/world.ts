@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { Rejection } from '#domain/decider.ts';
-import { scheduleModeOf } from '#domain/native-window.ts';
 import { contentHashOf } from '#domain/post/content.ts';
 import {
   type Intent,
@@ -15,6 +14,7 @@ import {
 } from '#domain/post/post.ts';
 import type { DecidePost, Submission } from '#domain/post/post-approval.ts';
 import type { RecycleThen } from '#domain/post/post-recycle.ts';
+import { scheduleModeOf } from '#domain/post/scheduling.ts';
 import {
   attemptAt,
   isBeingCanceled,

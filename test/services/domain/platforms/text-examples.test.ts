@@ -2,7 +2,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { textLength } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/networks/telegram.ts';
-import { weightedLength } from '#domain/platforms/weighted-length.ts';
+import { weightedLength } from '#domain/platforms/text-length.ts';
 import { suite } from '#test/support/suite.ts';
 
 const joiner = '\u200d';

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { textLength } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { links } from '#domain/platforms/networks/x.ts';
-import { weightedLength } from '#domain/platforms/weighted-length.ts';
+import { weightedLength } from '#domain/platforms/text-length.ts';
 import { byteSpan, found, isHandle } from '#infra/platforms/bluesky/facets.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';

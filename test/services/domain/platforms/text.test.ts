@@ -2,8 +2,7 @@ import { equal, ok } from 'node:assert/strict';
 import { normalizePlatform, rules, textLength } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { links } from '#domain/platforms/networks/x.ts';
-import { usedWords } from '#domain/platforms/text-length.ts';
-import { weightedLength } from '#domain/platforms/weighted-length.ts';
+import { usedWords, weightedLength } from '#domain/platforms/text-length.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
-import { within } from '#contracts/base/within.ts';
+import { within } from '#contracts/base/pause.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { countConsumers } from '#runtime/consuming/lane-health.ts';
 import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';

@@ -1,8 +1,8 @@
 import { deepEqual, equal, match, notDeepEqual, ok, rejects } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
+import { openPersonal, personalMembers, sealPersonal } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { openPersonal, personalMembers, sealPersonal } from '#runtime/eventing/personal.ts';
 import { accountEvents } from '#schemas/account.ts';
 import { clientEvents } from '#schemas/client.ts';
 import { commandContext, MemoryDataKeys, openDomain } from '#test/support/domain.ts';
