@@ -160,7 +160,7 @@ export const schemaFiles: readonly string[] = [
   'ops 008-webhooks 4319c5d9bc7ddf9f',
   'ops 009-auth bb1e1b6005d89f79',
   'ops 010-sandbox 8ad87a27f9047941',
-  'es 001-events 72f61deea8e072e7',
+  'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',
   'clickhouse 001-observations 56c1374795dc9f24',

@@ -2,7 +2,7 @@
  * The packed rows as a person sees them: the view `events` shows the rows of `event_rows` with the bytes that were
  * appended. `s` is a schema name that passed `checkSchemaName`.
  */
-import { memberForms, members, shortWords } from './words.ts';
+import { memberForms, members, runs, shortWords } from './words.ts';
 
 const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 const array = (texts: readonly string[]): string => `array[${texts.map(literal).join(', ')}]`;
@@ -19,6 +19,7 @@ const unpackFunction = (s: string): string => `
     members constant text[] := ${array(members)};
     befores constant text[] := ${array(memberForms.map(([before]) => before))};
     afters constant text[] := ${array(memberForms.map(([, after]) => after))};
+    runs constant text[] := ${array(runs)};
     unpacked bytea := '';
     piece text;
     at int := 0;
@@ -37,8 +38,10 @@ const unpackFunction = (s: string): string => `
       elsif code >= 16 then
         number := (code - 16) * 256 + get_byte(packed, at);
         at := at + 1;
-        piece := befores[1 + number % ${memberForms.length}] || members[1 + number / ${memberForms.length}]
-          || afters[1 + number % ${memberForms.length}];
+        piece := coalesce(
+          befores[1 + number % ${memberForms.length}] || members[1 + number / ${memberForms.length}]
+            || afters[1 + number % ${memberForms.length}],
+          runs[1 + number - ${members.length * memberForms.length}]);
       elsif code >= 4 then
         piece := known[code - 3]::text;
       elsif code = 3 then
