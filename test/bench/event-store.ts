@@ -86,10 +86,10 @@ const appendOurs = (store: PostgresEventStore) => (): Promise<unknown> => {
 const bare = async (url: string): Promise<Contestant> => {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  const { rows } = await client.query('select coalesce(max(position), 0) as last from bare.events');
+  const { rows } = await client.query('select coalesce(max(position), 0) as last from bare.event_rows');
   let position = BigInt(rows[0].last);
   const text = `
-    insert into bare.events (position, stream, revision, id, type, topic, partition, partition_key, data, metadata)
+    insert into bare.event_rows (position, stream, revision, id, type, topic, partition, partition_key, data, metadata)
     select $1::int8 + e.n, e.stream, 0, e.id, 'PostCreated', e.topic, e.partition, e.id::text,
       substr($6::bytea, e.start, ${data.length}), substr($6::bytea, e.start + ${data.length}, ${metadata.length})
     from unnest($2::text[], $3::uuid[], $4::text[], $5::int4[], $7::int4[])
@@ -134,16 +134,16 @@ const emmett = async (url: string): Promise<Contestant> => {
 };
 
 /** Rows before the measurement, so that the indexes have their depth. */
-const preload = (url: string, schema: string, table: string, count: number): Promise<void> =>
+const preload = (url: string, schema: string, count: number): Promise<void> =>
   withClient(url, async (client) => {
     await client.query(
-      `insert into ${schema}.${table} (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
+      `insert into ${schema}.event_rows (position, stream, revision, id, type, data, metadata, topic, partition, partition_key)
        select n, 'post-' || gen_random_uuid(), 0, gen_random_uuid(), 'PostCreated', $1, $2, 'posts', n % 12, 'key'
        from generate_series(1, $3::int8) n`,
       [data, metadata, count],
     );
     await client.query(`select setval('${schema}.positions', $1)`, [count]);
-    await client.query(`vacuum analyze ${schema}.${table}`);
+    await client.query(`vacuum analyze ${schema}.event_rows`);
     await client.query('checkpoint');
   });
 
@@ -181,10 +181,10 @@ const measure = async (serverUrl: string, quick: boolean): Promise<BenchRow[]> =
   const url = address.href;
   const store = await PostgresEventStore.open({ url });
   await withClient(url, async (client) => {
-    await client.query(tables('bare'));
+    await client.query(`create schema bare; ${tables('bare')}`);
   });
-  await preload(url, 'es', 'event_rows', rowsBefore);
-  await preload(url, 'bare', 'events', rowsBefore);
+  await preload(url, 'es', rowsBefore);
+  await preload(url, 'bare', rowsBefore);
   const limit = await bare(url);
   const peer = await emmett(url);
   try {
