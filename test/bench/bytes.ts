@@ -14,7 +14,7 @@ import { type BenchRow, printRows } from './row.ts';
 import { caughtUp, type Standalone, startStandalone } from './standalone.ts';
 
 const goal = 5_000;
-const perPost = 6;
+export const perPost = 6;
 const callers = 4;
 /** Without progress for so long the bench gives up. */
 const standstillMs = 60_000;
@@ -49,7 +49,7 @@ const sizesOf = async (pool: pg.Pool): Promise<readonly Size[]> => {
   return rows;
 };
 
-const publish = async (world: Standalone, count: number): Promise<void> => {
+export const publish = async (world: Standalone, count: number): Promise<void> => {
   const http = new TourClient(`http://127.0.0.1:${world.port}/v1`, world.nextKey(), new AbortController().signal);
   const accounts = await http.get<readonly { readonly id: string }[]>(`/accounts?clientId=${world.clientId}`);
   const body = JSON.stringify({
@@ -72,7 +72,7 @@ const publish = async (world: Standalone, count: number): Promise<void> => {
 };
 
 /** Until so many targets are published, and the insights worker has planned to read the figures of each. */
-const settled = async (pool: pg.Pool, wanted: number): Promise<void> => {
+export const settled = async (pool: pg.Pool, wanted: number): Promise<void> => {
   const reached = async (): Promise<number> => {
     const { rows } = await pool.query<{ n: number }>(
       `select least((select count(*) from read.post_targets where status = 'published'),

@@ -33,6 +33,7 @@ const names = [
   'memory',
   'idle',
   'bytes',
+  'packing',
   'webhooks',
   'neighbour',
   'pull',

@@ -1,7 +1,6 @@
 /**
- * The packed form of an event's bytes, version 1. It is a sequence of codes; a byte from 0x20 to 0x7e stands for itself.
- * Packing
- * searches for texts, never for meaning: whatever it finds, unpacking gives the same bytes back.
+ * The packed form of an event's bytes, version 1: a sequence of codes, in which a byte from 0x20 to 0x7e stands for
+ * itself. Packing searches for texts, never for meaning: whatever it finds, unpacking gives the same bytes back.
  */
 
 /** In the column `packing`. Null there: the bytes are as they were appended. */
