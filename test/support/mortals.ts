@@ -27,7 +27,11 @@ export class Mortals {
       stdio: ['pipe', 'pipe', 'inherit'],
     });
     this.#children.add(made);
-    await once(made.stdout as NodeJS.ReadableStream, 'data');
+    const ended = once(made, 'close').then(() => {
+      throw new Error(`${this.#script} ended before it was ready`);
+    });
+    ended.catch(() => undefined);
+    await Promise.race([once(made.stdout as NodeJS.ReadableStream, 'data'), ended]);
     return made;
   }
 
