@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
+import { applyInPieces, applied as done } from '#runtime/consuming/attempts.ts';
 import type { FailureAction } from '#runtime/consuming/options.ts';
 import {
   forgetParked,
@@ -11,7 +12,6 @@ import {
   TooManyParked,
   troubledStreams,
 } from '#runtime/consuming/parking.ts';
-import { applyInPieces, applied as done } from '#runtime/consuming/pieces.ts';
 import { fence } from '#runtime/consuming/positions.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';

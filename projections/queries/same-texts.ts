@@ -50,37 +50,45 @@ const getsText = `
     exists($.variants[*] ? (@.platform == $platform && @.contentOverride == $text)) ||
     ($.content == $text && !exists($.variants[*] ? (@.platform == $platform && @.contentOverride != null)))))`;
 
+/** Targets of one account on one side of the time, the latest first. One column orders both walks of the index. */
+const before = `
+  select post_id, post_revision, due_at from read.post_targets t
+  where t.account_id = a.account_id and t.due_at <= a.due_at
+    and t.due_at > a.due_at - interval '${hours} hours' and t.status not in ('canceled', 'failed')
+  order by t.due_at desc, t.id desc limit ${maxCompared}`;
+const after = `
+  select * from (
+    select post_id, post_revision, due_at from read.post_targets t
+    where t.account_id = a.account_id and t.due_at > a.due_at
+      and t.due_at < a.due_at + interval '${hours} hours' and t.status not in ('canceled', 'failed')
+    order by t.due_at, t.id limit ${maxCompared}
+  ) nearest order by due_at desc`;
+
 /**
- * Two walks of one index for each account; its targets are compared from the latest on, until one has the text of the
- * account's network. Each account is one of a call (`asker`) and has one of the texts.
+ * The latest of these targets whose post gives the account's network the text. Postgres reads no target behind it: the
+ * targets come in the order of the result, so nothing has to be sorted before the first is compared.
  * NOTE: `offset 0` keeps Postgres from an index of workspaces for the post: while it knows nothing of a new table it
  * takes one, keeps that plan, and passes all posts of the workspace for each target.
  */
+const latestOf = (targets: string, among: string): string => `
+  (select t.post_id, t.due_at
+  from (${targets}) t
+  cross join lateral (select * from read.posts p where p.id = t.post_id offset 0) p
+  where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
+    and jsonb_path_match(${bodyAtSql}, a.gets_text, a.looked)${among}
+  order by t.due_at desc limit 1)`;
+
+/** Each account is one of a call (`asker`) and has one of the texts. Two walks of one index for each. */
 const searchOf = (among: string): string => `
   with asked as materialized (
-    select a.asker, a.workspace_id, a.post_id, a.account_id, a.due_at, t.looked
+    select a.asker, a.workspace_id, a.post_id, a.account_id, a.due_at, t.looked, ?::jsonpath as gets_text
     from unnest(?::int[], ?::uuid[], ?::uuid[], ?::uuid[], ?::timestamptz[], ?::int[])
       as a (asker, workspace_id, post_id, account_id, due_at, text)
     join unnest(?::jsonb[]) with ordinality as t (looked, text) using (text)
   )
   select a.asker, a.account_id::text as "accountId", found.post_id::text as "postId", found.due_at as "dueAt"
   from asked a cross join lateral (
-    select t.post_id, t.due_at
-    from (
-      (select post_id, post_revision, due_at from read.post_targets t
-       where t.account_id = a.account_id and t.due_at <= a.due_at
-         and t.due_at > a.due_at - interval '${hours} hours' and t.status not in ('canceled', 'failed')
-       order by t.due_at desc, t.id desc limit ${maxCompared})
-      union all
-      (select post_id, post_revision, due_at from read.post_targets t
-       where t.account_id = a.account_id and t.due_at > a.due_at
-         and t.due_at < a.due_at + interval '${hours} hours' and t.status not in ('canceled', 'failed')
-       order by t.due_at, t.id limit ${maxCompared})
-    ) t
-    cross join lateral (select * from read.posts p where p.id = t.post_id offset 0) p
-    where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
-      and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
-    order by t.due_at desc limit 1
+    ${latestOf(after, among)} union all ${latestOf(before, among)} order by due_at desc limit 1
   ) found`;
 
 const search = { name: 'same-texts', sql: searchOf('') };
@@ -113,7 +121,7 @@ const answers = async (
   });
   const columns = [0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at]));
   const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
-    await knex.raw(sql, [...columns, texts, getsText, ...clientIds] as never).options({ name });
+    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options({ name });
   const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);
   return questions.map((_, asker) =>
     (byAsker.get(asker) ?? []).map(({ accountId, postId, dueAt }) => ({
@@ -152,6 +160,6 @@ export const sameTexts = async (
   const [found = []] =
     clientIds === undefined
       ? await answers(knex, search, [question], [])
-      : await answers(knex, searchOfClients, [question], threeTimes(clientIds));
+      : await answers(knex, searchOfClients, [question], [...threeTimes(clientIds), ...threeTimes(clientIds)]);
   return found;
 };

@@ -3,7 +3,7 @@ import type { ErrorCode } from '#domain/codes.ts';
 import { Rejection } from '#domain/decider.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { logFailure, toProblem } from '#services/api/call/problems.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { TooManyAttempts } from '#services/auth/people/attempts.ts';
 import type { Console } from './deps.ts';
 import { StaleForm } from './forms.ts';

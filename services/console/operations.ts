@@ -1,5 +1,5 @@
 import type { Principal } from '#services/api/call/operation.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import type { MemberVisitor, Visit } from './deps.ts';
 
 /** Operations of the contract, called for the member who asks for a page. */

@@ -2,7 +2,7 @@ import Router from '@koa/router';
 import type { Context } from 'koa';
 import { within } from '#contracts/base/pause.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { ownerOfDevice } from '#services/auth/people/sign-in.ts';
 import { tooLate } from '#services/pages/links.ts';
 import { readCookie } from './cookies.ts';

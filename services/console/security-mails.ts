@@ -1,5 +1,5 @@
 import type { Context } from 'koa';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { type SecurityChange, securityMail } from '#services/auth/people/mail.ts';
 import { loadPerson } from '#services/auth/people/register.ts';
 import type { Console } from './deps.ts';

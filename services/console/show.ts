@@ -2,7 +2,7 @@ import type { Context } from 'koa';
 import { tenantIdOf } from '#domain/ids.ts';
 import { isAtLeast } from '#domain/roles.ts';
 import type { Role } from '#schemas/common.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { show } from '#services/pages/links.ts';
 import { icon } from '#services/shell/page.ts';
 import type { Visit, Visitor } from './deps.ts';

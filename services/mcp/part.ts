@@ -9,7 +9,7 @@ import { parseJson } from '#services/api/call/json.ts';
 import type { Principal } from '#services/api/call/operation.ts';
 import { logFailure, toProblem } from '#services/api/call/problems.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { isJsonType, readBody } from '#services/api/http/rest.ts';
 import type { Part, PartTools } from '#services/api/parts.ts';
 import { isHost } from '#services/auth/hosts.ts';

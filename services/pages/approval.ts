@@ -17,7 +17,7 @@ import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { toProblem } from '#services/api/call/problems.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { readBody } from '#services/api/http/rest.ts';
 import { pageHeadersWith } from '#services/shell/page.ts';
 import { mayStill } from '#services/workflows/authority.ts';

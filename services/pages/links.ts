@@ -4,7 +4,7 @@ import type { Allowances } from '#services/api/call/allowances.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { toProblem } from '#services/api/call/problems.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
 /** What every page behind a link has in common: the token in its address is the only permission; no cookie, no script. */

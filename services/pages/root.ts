@@ -1,7 +1,7 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Allowances } from '#services/api/call/allowances.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { operations } from '#services/api/operations.ts';
 import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 

@@ -7,7 +7,7 @@ import { backOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
 import { type EventStore, EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import { LogError, type LogRecord, type LogWriter } from '#contracts/ports/log.ts';
-import { restAfter } from '#runtime/consuming/lane.ts';
+import { restAfter } from '#runtime/consuming/lanes.ts';
 import { type LastEvent, requireHeadAt, requireSameHistory } from '#runtime/consuming/same-history.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { stopsLane } from '#runtime/process/faults.ts';

@@ -10,7 +10,7 @@ import type { ErrorCode } from '#domain/codes.ts';
 import type { Allowance, Allowances } from '../call/allowances.ts';
 import type { Deps } from '../call/deps.ts';
 import { Refusal } from '../call/refusal.ts';
-import { stateOf } from './correlation.ts';
+import { stateOf } from './every-request.ts';
 
 /**
  * Presigned URLs of a blob store that has no HTTP of its own. The signature is the only permission; without a token each

@@ -19,7 +19,7 @@ import {
 import { badParameter, Refusal } from '../call/refusal.ts';
 import type { BodyMeter, BodyText, Warned, Wire } from '../call/wire.ts';
 import type { Authenticate } from '../callers/bearer-tokens.ts';
-import { stateOf } from './correlation.ts';
+import { stateOf } from './every-request.ts';
 
 /** The body of a request: its bytes under a limit, and whether its type is JSON. */
 

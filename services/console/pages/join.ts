@@ -1,6 +1,6 @@
 import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { beginAttempt } from '#services/auth/people/attempts.ts';
 import { normaliseEmail } from '#services/auth/people/emails.ts';
 import { mayMail } from '#services/auth/people/mail.ts';

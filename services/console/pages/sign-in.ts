@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { AuthenticationResponseJSON } from '@simplewebauthn/server';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { askForPasskey, signInByPasskey } from '#services/auth/people/passkeys.ts';
 import { endSessions, type SessionStart, sessionMs, startSession } from '#services/auth/people/sessions.ts';
 import { deviceToken, isDeviceOf, signInByCode, signInByPassword } from '#services/auth/people/sign-in.ts';

@@ -4,7 +4,7 @@ import type { Context, Middleware } from 'koa';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { Deps } from '#services/api/call/deps.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import type { Contract } from './contract.ts';
 import { readGuides } from './guides.ts';
 import { docsHeaders, docsPage, guidePath, paths, readViewer, startScript } from './page.ts';

@@ -5,7 +5,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Platform } from '#schemas/common.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { alertOf, escapeHtml, page } from '#services/shell/page.ts';
 import { show } from '../links.ts';
 import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';

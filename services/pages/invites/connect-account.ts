@@ -11,7 +11,7 @@ import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Platform } from '#schemas/common.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { shownProfile } from '#services/workflows/accounts/shown-profile.ts';
 import { tooLate } from '../links.ts';
 import { nowOf, type OpenInvite } from './open-invite.ts';

@@ -4,7 +4,7 @@ import { within } from '#contracts/base/pause.ts';
 import type { Allowances } from '#services/api/call/allowances.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
-import { stateOf } from '#services/api/http/correlation.ts';
+import { stateOf } from '#services/api/http/every-request.ts';
 import { forPeople, show404, tooLate } from '../links.ts';
 import { begin, redirectUriOf } from './begin.ts';
 import { callback } from './callback.ts';

@@ -1,8 +1,7 @@
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane, Log, Overrun } from '#contracts/ports/log.ts';
 import { topicOf } from '#schemas/events.ts';
-import { isStopped, type LaneState, laneOf, oneAtATime } from './lane.ts';
-import type { Lanes } from './lanes.ts';
+import { isStopped, type LaneState, type Lanes, laneOf, oneAtATime } from './lanes.ts';
 import type { Shaped } from './options.ts';
 
 const pageEvents = 500;

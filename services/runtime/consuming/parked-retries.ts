@@ -4,8 +4,7 @@ import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { isInstallationFault, isTimeout, stopsLane } from '#runtime/process/faults.ts';
 import type { Decoding } from './decoding.ts';
-import { isStopped, type LaneState, laneOf, oneAtATime } from './lane.ts';
-import type { Lanes } from './lanes.ts';
+import { isStopped, type LaneState, type Lanes, laneOf, oneAtATime } from './lanes.ts';
 import { type Applied, asApplied, type ConsumeOptions, type Shaped } from './options.ts';
 import {
   keepParked,

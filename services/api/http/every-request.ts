@@ -3,9 +3,19 @@ import type { Socket } from 'node:net';
 import type { Context, Middleware } from 'koa';
 import { isProxy, noProxies, readCaller, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import type { Hold, PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { grantableScopes } from '#schemas/grant.ts';
+import { challengeOf } from '#services/auth/protected-resource.ts';
 import type { Allowances } from '../call/allowances.ts';
 import type { Deps } from '../call/deps.ts';
+import { errors } from '../call/errors.ts';
 import { type CallState, newState } from '../call/operation.ts';
+import { logFailure, type ProblemAnswer, problemBody, toProblem } from '../call/problems.ts';
+
+/**
+ * What every request passes, whichever part answers it: its state, id, headers and log line, its allowance, problems, and
+ * the notice of a hold.
+ */
 
 /** The state of the call that a request makes, shared by the middleware of the request. */
 
@@ -111,4 +121,82 @@ export const showAllowance =
     await next();
     if (ctx.res.getHeader('RateLimit') !== undefined) return;
     await allowances.of(stateOf(ctx)).show(ctx);
+  };
+
+/** Every page says that publishing is held, for all workspaces or for the one that the page is about. */
+
+const words = 'Publishing is held: nothing goes out until an operator resumes it. What is due goes out then.';
+const afterRestore =
+  'This service was restored from an older copy. What may have gone out since then is looked for, and nothing else goes out until an operator resumes publishing.';
+const noticeOf = (isRestored: boolean): string =>
+  `<p class="banner" role="status"><strong>Publishing is held</strong>${isRestored ? afterRestore : words}</p>`;
+
+/** The page with the notice as the first thing of its main part; a page without one stays as it is. */
+const withNotice = (page: string, notice: string): string => {
+  const main = page.indexOf('<main');
+  const end = main === -1 ? -1 : page.indexOf('>', main);
+  return end === -1 ? page : `${page.slice(0, end + 1)}\n${notice}${page.slice(end + 1)}`;
+};
+
+/** The workspace is known once the page is made. */
+const heldIn = (hold: PublishingHold, ctx: Context): Promise<Hold | null> => {
+  const { pageOf } = stateOf(ctx);
+  return pageOf === null ? hold.ofAll() : hold.of(pageOf);
+};
+
+/** Whether a restore set the hold, or came while it was set. */
+const isRestored = async (restores: Deps['restores'], { since }: Hold): Promise<boolean> => {
+  const restore = (await restores?.newest()) ?? null;
+  return restore !== null && (restore.completedAt === null || since === null || since <= restore.completedAt);
+};
+
+export const heldNotice =
+  ({ hold, restores, logger }: Pick<Deps, 'hold' | 'restores' | 'logger'>): Middleware =>
+  async (ctx, next) => {
+    await next();
+    if (hold === undefined || ctx.response.type !== 'text/html' || typeof ctx.body !== 'string') return;
+    try {
+      const held = await heldIn(hold, ctx);
+      if (held !== null) ctx.body = withNotice(ctx.body, noticeOf(await isRestored(restores, held)));
+    } catch (error) {
+      logger.warn({ err: error }, 'whether publishing is held could not be read; a page does not tell it');
+    }
+  };
+
+const isGrantable = (scope: string | null | undefined): boolean => grantableScopes.some((one) => one === scope);
+
+const render = (ctx: Context, deps: Deps, problem: ProblemAnswer): void => {
+  const { code, headers } = problem;
+  const { status } = errors[code];
+  ctx.status = status;
+  ctx.set(headers);
+  if (status === 401) {
+    const error = code === 'missing_token' ? null : 'invalid_token';
+    ctx.set('WWW-Authenticate', challengeOf(deps.baseUrl(), { error }));
+  }
+  const { principal, operation } = stateOf(ctx);
+  if (code === 'insufficient_scope' && principal?.kind === 'oauth' && isGrantable(operation?.scope)) {
+    // What it lacks and what it has: an app then asks for both, and loses nothing.
+    const scope = [...new Set([...principal.scopes, operation?.scope])].join(' ');
+    ctx.set('WWW-Authenticate', challengeOf(deps.baseUrl(), { error: 'insufficient_scope', scope }));
+  }
+  ctx.body = JSON.stringify(problemBody(deps, stateOf(ctx).correlationId, problem));
+  ctx.type = 'application/problem+json';
+};
+
+/**
+ * Turns every error into a problem; no other place knows HTTP statuses. An error that is no refusal is logged with its
+ * correlation id, and answered as `internal` without the message.
+ */
+export const problems =
+  (deps: Deps): Middleware =>
+  async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const answer = toProblem(error);
+      const { correlationId, operation } = stateOf(ctx);
+      logFailure(deps, answer.code, { correlationId, operation: operation?.id }, error);
+      render(ctx, deps, answer);
+    }
   };
