@@ -15,7 +15,7 @@ import { postTargets } from './models/targets.ts';
 import { teamInvites } from './models/team-invites.ts';
 import { webhooks } from './models/webhook-endpoints.ts';
 import { workspaces } from './models/workspaces.ts';
-import { shapes } from './shapes.ts';
+import { shapeOf } from './shapes.ts';
 
 /** The table of projections: which models are written together, and from which topics. */
 
@@ -28,28 +28,28 @@ export interface Projection {
   readonly recounts: readonly Recount[];
 }
 
-export const projections: readonly Projection[] = [
+const table: readonly Omit<Projection, 'shape'>[] = [
   {
     name: 'workspaces',
-    shape: shapes.workspaces,
     topics: ['workspace'],
     models: [workspaces, apiKeys, grants, teamInvites],
     recounts: [],
   },
   {
     name: 'clients',
-    shape: shapes.clients,
     topics: ['workspace'],
     models: [clients, invites, accounts],
     recounts: [clientAccounts],
   },
-  { name: 'posts', shape: shapes.posts, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
-  { name: 'approvals', shape: shapes.approvals, topics: ['posts'], models: [approvals], recounts: [] },
-  { name: 'media', shape: shapes.media, topics: ['media'], models: [media], recounts: [] },
-  { name: 'webhooks', shape: shapes.webhooks, topics: ['webhooks'], models: [webhooks], recounts: [] },
-  { name: 'reports', shape: shapes.reports, topics: ['reports'], models: [reports], recounts: [] },
-  { name: 'campaigns', shape: shapes.campaigns, topics: ['posts'], models: [campaigns], recounts: [] },
+  { name: 'posts', topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'approvals', topics: ['posts'], models: [approvals], recounts: [] },
+  { name: 'media', topics: ['media'], models: [media], recounts: [] },
+  { name: 'webhooks', topics: ['webhooks'], models: [webhooks], recounts: [] },
+  { name: 'reports', topics: ['reports'], models: [reports], recounts: [] },
+  { name: 'campaigns', topics: ['posts'], models: [campaigns], recounts: [] },
 ];
+
+export const projections: readonly Projection[] = table.map((one) => ({ ...one, shape: shapeOf(one.name) }));
 
 /** @throws when there is no projection of that name. */
 export const projectionOf = (name: string, of: readonly Projection[] = projections): Projection => {

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { backOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
@@ -145,6 +146,8 @@ class Runner {
   #generation: number | null = null;
   #consumer: Consumer | null = null;
   #waits: string | null = 'starting';
+  /** Failed tries to make the shape. */
+  #failures = 0;
 
   constructor(options: RunOptions, projection: Projection, generations: Generations) {
     this.#options = options;
@@ -233,18 +236,20 @@ class Runner {
       const end = await makeShape(this.#options, this.#projection);
       this.#generations.forget();
       await end?.();
+      this.#failures = 0;
     } catch (error) {
       if (signal.aborted) return;
       const reason = error instanceof Error ? error.message : String(error);
       this.#waits = `the tables of shape ${shape} are not made: ${reason}`;
       logger.warn({ projection: name, err: error }, this.#waits);
-      await pause(retryMs, signal);
+      await pause(backOff(this.#failures, retries), signal);
+      this.#failures += 1;
     }
   }
 }
 
-/** Between two tries to make a shape, milliseconds. */
-const retryMs = 5_000;
+/** Between two tries to make a shape, each of which begins anew, milliseconds. */
+const retries = { firstMs: 5_000, maxMs: 600_000 };
 
 /**
  * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.

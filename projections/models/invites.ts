@@ -4,7 +4,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
-import { views } from '../shapes.ts';
+import { view } from '../shapes.ts';
 import { invitePublisher } from '../webhooks/render/access.ts';
 
 /**
@@ -60,7 +60,7 @@ export const invitesOfClient = (
   page: PageOf<NewestFirst>,
 ): Promise<Page<Row<Own>>> =>
   newestFirst(
-    knex(`${views.invites} as invites`).where({ workspace_id: workspaceId, client_id: clientId }),
+    knex(`${view('invites')} as invites`).where({ workspace_id: workspaceId, client_id: clientId }),
     invites,
     page,
   );
@@ -68,7 +68,7 @@ export const invitesOfClient = (
 /** For the administrator: how many open invites are derived from each version of the secret key. */
 export const inviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ key_version: string; n: number }>(
-    `select key_version, count(*)::int as n from ${views.invites} as invites where revoked_at is null and expires_at > $1 group by 1`,
+    `select key_version, count(*)::int as n from ${view('invites')} as invites where revoked_at is null and expires_at > $1 group by 1`,
     [now],
   );
   return new Map(rows.map((row) => [row.key_version, row.n]));

@@ -7,7 +7,7 @@ import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe } from 
 import { change, defineModel, type Row } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from '../engine/rows.ts';
-import { views } from '../shapes.ts';
+import { view } from '../shapes.ts';
 
 /** Assets of the content library, with the result of each rendition. URLs are signed when a row is rendered. */
 
@@ -311,7 +311,7 @@ export const media = defineModel<Own, MediaEvent>({
 /** Whether the asset is hidden from every list and every call of the library. */
 export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> => {
   const { rows } = await pool.query(
-    `select status in ('deleted', 'removed') as hidden from ${views.media} as media where id = $1`,
+    `select status in ('deleted', 'removed') as hidden from ${view('media')} as media where id = $1`,
     [id],
   );
   return rows[0]?.hidden === true;
@@ -319,7 +319,9 @@ export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> =>
 
 /** Returns an upload slot without a registered asset too. */
 export const getMedia = async (knex: Knex, workspaceId: string, id: string): Promise<MediaRow | null> => {
-  const row = await knex(`${views.media} as media`).where({ id, workspace_id: workspaceId }).first();
+  const row = await knex(`${view('media')} as media`)
+    .where({ id, workspace_id: workspaceId })
+    .first();
   return row === undefined ? null : asRow(media, row);
 };
 
@@ -329,7 +331,7 @@ export const mediaByIds = async (
   workspaceId: string,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, MediaRow>> => {
-  const rows: Record<string, unknown>[] = await knex(`${views.media} as media`)
+  const rows: Record<string, unknown>[] = await knex(`${view('media')} as media`)
     .where({ workspace_id: workspaceId })
     .whereRaw('id = any(?::uuid[])', [[...ids]]);
   return new Map(rows.map((row) => [String(row.id), asRow(media, row)]));
@@ -352,7 +354,9 @@ export const listMedia = async (
   filters: MediaFilters,
   page: PageOf<NewestFirst>,
 ): Promise<Page<MediaRow>> => {
-  const query = knex(`${views.media} as media`).where({ workspace_id: workspaceId }).whereNotNull('registered_at');
+  const query = knex(`${view('media')} as media`)
+    .where({ workspace_id: workspaceId })
+    .whereNotNull('registered_at');
   if (filters.kind !== undefined) query.where({ kind: filters.kind });
   if (filters.folder !== undefined) query.where({ folder: filters.folder });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
@@ -380,7 +384,7 @@ export const mediaSizes = async (
 ): Promise<readonly MediaSize[]> => {
   const { rows } = await db.query<{ id: string; workspaceId: string; bytes: string }>(
     `select m.id::text, m.workspace_id::text as "workspaceId", files.bytes
-     from ${views.media} m cross join lateral (
+     from ${view('media')} m cross join lateral (
        select coalesce(sum((file ->> 'bytes')::int8), 0) as bytes from (
          select distinct on (file ->> 'key') file from (
            select m.source as file
@@ -400,7 +404,7 @@ export const mediaSizes = async (
 export const revisionsOfMedia = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ id: string; revision: number }>({
     name: 'media-revisions',
-    text: `select id::text as id, revision::int as revision from ${views.media} as media where id = any($1::uuid[])`,
+    text: `select id::text as id, revision::int as revision from ${view('media')} as media where id = any($1::uuid[])`,
     values: [[...ids]],
   });
   return new Map(rows.map(({ id, revision }) => [id, revision]));

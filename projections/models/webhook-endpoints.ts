@@ -5,7 +5,7 @@ import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
-import { views } from '../shapes.ts';
+import { view } from '../shapes.ts';
 import { webhookPublisher } from '../webhooks/render/agency.ts';
 
 /**
@@ -81,7 +81,7 @@ export const webhooks = defineModel<Own, WebhookEvent>({
 
 const webhooksById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<string, WebhookRow>> => {
   const found = await knex
-    .raw(`select * from ${views.webhooks} as webhooks where id = any(?::uuid[])`, [[...ids]])
+    .raw(`select * from ${view('webhooks')} as webhooks where id = any(?::uuid[])`, [[...ids]])
     .options({ name: 'webhooks-by-id' });
   return new Map(found.rows.map((row: Record<string, unknown>) => [row.id, asRow(webhooks, row)]));
 });
@@ -99,7 +99,9 @@ export const listWebhooks = async (
   page: PageOf<NewestFirst>,
 ): Promise<Page<WebhookRow>> =>
   newestFirst(
-    knex(`${views.webhooks} as webhooks`).where({ workspace_id: workspaceId }).whereNull('deleted_at'),
+    knex(`${view('webhooks')} as webhooks`)
+      .where({ workspace_id: workspaceId })
+      .whereNull('deleted_at'),
     webhooks,
     page,
   );
@@ -108,7 +110,7 @@ export const listWebhooks = async (
 export const webhookKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ version: string; n: number }>(
     `select one ->> 'keyVersion' as version, count(*)::int as n
-     from ${views.webhooks} w cross join jsonb_array_elements(w.secrets) as one
+     from ${view('webhooks')} w cross join jsonb_array_elements(w.secrets) as one
      where w.deleted_at is null
        and (one ->> 'expiresAt' is null or (one ->> 'expiresAt')::timestamptz > $1::timestamptz)
      group by 1`,

@@ -3,7 +3,7 @@ import { apikey } from '#domain/apikey.ts';
 import { grant } from '#domain/grant.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { views } from '../shapes.ts';
+import { view } from '../shapes.ts';
 
 /**
  * Limits the keys and the grants of a workspace that have power. Each is a stream of its own, and an append to it cannot
@@ -23,8 +23,8 @@ const lockClass = 7_070_720;
 export type CredentialKind = 'apikey' | 'grant';
 
 const limits: Readonly<Record<CredentialKind, { readonly view: string; readonly most: number }>> = {
-  apikey: { view: views.api_keys, most: maxKeys },
-  grant: { view: views.grants, most: maxGrants },
+  apikey: { view: view('api_keys'), most: maxKeys },
+  grant: { view: view('grants'), most: maxGrants },
 };
 
 const take = async (tx: PoolClient, kind: CredentialKind, workspaceId: string, id: string): Promise<boolean> => {

@@ -4,6 +4,7 @@ import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { ofClientsAlone, threeTimes } from '../models/sql.ts';
+import { view } from '../shapes.ts';
 
 /** Posts that go, or went, to an account with a given text around a given time. */
 
@@ -67,17 +68,17 @@ const searchOf = (among: string): string => `
   from asked a cross join lateral (
     select t.post_id, t.due_at
     from (
-      (select post_id, post_revision, due_at from read.post_targets t
+      (select post_id, post_revision, due_at from ${view('post_targets')} t
        where t.account_id = a.account_id and t.due_at <= a.due_at
          and t.due_at > a.due_at - interval '${hours} hours' and t.status not in ('canceled', 'failed')
        order by t.due_at desc, t.id desc limit ${maxCompared})
       union all
-      (select post_id, post_revision, due_at from read.post_targets t
+      (select post_id, post_revision, due_at from ${view('post_targets')} t
        where t.account_id = a.account_id and t.due_at > a.due_at
          and t.due_at < a.due_at + interval '${hours} hours' and t.status not in ('canceled', 'failed')
        order by t.due_at, t.id limit ${maxCompared})
     ) t
-    cross join lateral (select * from read.posts p where p.id = t.post_id offset 0) p
+    cross join lateral (select * from ${view('posts')} p where p.id = t.post_id offset 0) p
     where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
       and jsonb_path_match(${bodyAtSql}, ?::jsonpath, a.looked)${among}
     order by t.due_at desc limit 1
