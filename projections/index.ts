@@ -15,15 +15,12 @@ import { postTargets } from './models/targets.ts';
 import { teamInvites } from './models/team-invites.ts';
 import { webhooks } from './models/webhook-endpoints.ts';
 import { workspaces } from './models/workspaces.ts';
+import { shapeOf } from './shapes.ts';
 
 /** The table of projections: which models are written together, and from which topics. */
 
 export interface Projection {
   readonly name: string;
-  /**
-   * Raise it whenever a model's columns or folds change: a rebuild then makes new tables beside the old ones. A new
-   * column that is null where its events lack the member needs none: a start adds it to the live table.
-   */
   readonly shape: number;
   readonly topics: readonly Topic[];
   /** In the order of writing: owners before the rows that they count. */
@@ -31,34 +28,34 @@ export interface Projection {
   readonly recounts: readonly Recount[];
 }
 
-export const projections: readonly Projection[] = [
+const table: readonly Omit<Projection, 'shape'>[] = [
   {
     name: 'workspaces',
-    shape: 1,
     topics: ['workspace'],
     models: [workspaces, apiKeys, grants, teamInvites],
     recounts: [],
   },
   {
     name: 'clients',
-    shape: 1,
     topics: ['workspace'],
     models: [clients, invites, accounts],
     recounts: [clientAccounts],
   },
-  { name: 'posts', shape: 1, topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
-  { name: 'approvals', shape: 1, topics: ['posts'], models: [approvals], recounts: [] },
-  { name: 'media', shape: 1, topics: ['media'], models: [media], recounts: [] },
-  { name: 'webhooks', shape: 1, topics: ['webhooks'], models: [webhooks], recounts: [] },
-  { name: 'reports', shape: 1, topics: ['reports'], models: [reports], recounts: [] },
-  { name: 'campaigns', shape: 1, topics: ['posts'], models: [campaigns], recounts: [] },
+  { name: 'posts', topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  { name: 'approvals', topics: ['posts'], models: [approvals], recounts: [] },
+  { name: 'media', topics: ['media'], models: [media], recounts: [] },
+  { name: 'webhooks', topics: ['webhooks'], models: [webhooks], recounts: [] },
+  { name: 'reports', topics: ['reports'], models: [reports], recounts: [] },
+  { name: 'campaigns', topics: ['posts'], models: [campaigns], recounts: [] },
 ];
 
+export const projections: readonly Projection[] = table.map((one) => ({ ...one, shape: shapeOf(one.name) }));
+
 /** @throws when there is no projection of that name. */
-export const projectionOf = (name: string): Projection => {
-  const found = projections.find((one) => one.name === name);
+export const projectionOf = (name: string, of: readonly Projection[] = projections): Projection => {
+  const found = of.find((one) => one.name === name);
   if (found === undefined) {
-    throw new Error(`no projection is called ${name}; there are ${projections.map((one) => one.name).join(', ')}`);
+    throw new Error(`no projection is called ${name}; there are ${of.map((one) => one.name).join(', ')}`);
   }
   return found;
 };

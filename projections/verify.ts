@@ -2,9 +2,9 @@ import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { replay } from './engine/rebuild.ts';
-import { liveGeneration } from './engine/run.ts';
-import { createTables, dropTables, tableOf } from './engine/tables.ts';
+import { createTables, dropTables, liveGeneration, tableOf } from './engine/tables.ts';
 import { type Projection, projections } from './index.ts';
 
 /** Proves that the read models agree with the streams: compares every table with a new one filled from the store. */
@@ -52,7 +52,8 @@ export const compareWithReplay = async (options: {
   let rows = 0;
   const upTo = await store.head();
   for (const projection of only) {
-    const { live } = await liveGeneration(pool, projection.name);
+    const live = await liveGeneration(pool, projection);
+    if (live === null) throw new BrokenInvariant(`projection ${projection.name} has no tables of its shape`);
     const scratch = scratchGeneration();
     await withMigrationLock(pool, (tx) => createTables(tx, projection, scratch));
     try {

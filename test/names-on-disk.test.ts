@@ -26,6 +26,7 @@ import { packingVersion } from '#infra/postgres/packing/form.ts';
 import { words } from '#infra/postgres/packing/words.ts';
 import { operationalSchema } from '#infra/postgres/schema.ts';
 import { tableFiles, tableNames } from '#projections/analytics/tables.ts';
+import { createTable } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { configHelp } from '#runtime/process/config.ts';
@@ -122,6 +123,11 @@ suite('names on disk', (t) => {
       models.map((model) => `${name}: read.${model.name} of ${model.kind}`),
     );
     assert.deepEqual(models, stored.readModels);
+    const shapes = projections.map(({ name, shape, models: made }) => {
+      const digest = hash('sha256', made.map((model) => createTable(model, 1)).join('\n'));
+      return `${name} ${shape} ${digest.slice(0, 16)}`;
+    });
+    assert.deepEqual(shapes, stored.readShapes);
     assert.deepEqual(tableNames, stored.clickhouseTables);
   });
 

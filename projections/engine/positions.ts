@@ -5,6 +5,7 @@ import { withFirsts } from '#runtime/consuming/parking.ts';
 import type { Positions } from '#runtime/eventing/domain-store.ts';
 import { topics as allTopics, type Topic } from '#schemas/topics.ts';
 import { projections } from '../index.ts';
+import { ownProjections } from '../shapes.ts';
 
 /** How far the live generations have read, and waiting until they have applied the caller's own writes. */
 
@@ -24,9 +25,9 @@ const keyOf = (reader: Reader): string => (typeof reader === 'string' ? reader :
 export const topicsOf = (reader: Reader): readonly string[] =>
   typeof reader === 'string' ? (projections.find((one) => one.name === reader)?.topics ?? []) : reader.topics;
 
-/** The lanes of projections' live generations. */
+/** The lanes of the generations that this build's views show. */
 const liveLanes = `
-  from ops.projections p
+  from ${ownProjections} p
   join ops.consumer_positions c on c.consumer_group = 'projection-' || p.name || '-v' || p.live`;
 
 /** Reader (`keyOf`) → lane → commit position of the last record applied. */
@@ -210,7 +211,7 @@ const maxRows = 10_000;
 const answerMs = 1_000;
 
 const parkedSql = `
-${withFirsts(`select 'projection-' || name || '-v' || live from ops.projections`, maxRows)}
+${withFirsts(`select 'projection-' || name || '-v' || live from ${ownProjections} p`, maxRows)}
 select workspace_id::text as "workspaceId", stream from firsts where workspace_id is not null limit ${maxRows}`;
 
 /** Streams that the live read models have parked: their rows show the state before the parked event. */

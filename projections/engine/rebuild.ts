@@ -1,8 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
+import { pause } from '#contracts/base/pause.ts';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
 import { applyInPieces, applied as done } from '#runtime/consuming/attempts.ts';
+import type { Consumer } from '#runtime/consuming/consume.ts';
 import type { FailureAction } from '#runtime/consuming/options.ts';
 import {
   forgetParked,
@@ -22,8 +24,8 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { groupOf, type Projection, projectionOf } from '../index.ts';
 import { Projector } from './apply.ts';
-import { announcementSeconds, liveGeneration, type ProjectOptions, project } from './run.ts';
-import { createTables, createViews, dropTables } from './tables.ts';
+import { announcementSeconds, type ProjectOptions, project } from './project.ts';
+import { createViews, dropTables, liveGeneration, nextGeneration } from './tables.ts';
 
 /** Events of one transaction of a replay. */
 const pageEvents = 1_000;
@@ -36,10 +38,10 @@ interface ReplayOptions {
   /** Its tables exist and are empty. */
   readonly generation: number;
   /**
-   * The live generation. Streams that it has parked are parked here too and do not count against the limit: they may
-   * have accumulated over years.
+   * The live generation, of this shape or a former one; null where there is none. Streams that it has parked are parked
+   * here too and do not count against the limit: they may have accumulated over years.
    */
-  readonly live: number;
+  readonly live: number | null;
   /** Commit position of the last event to apply; null = none. */
   readonly upTo: bigint | null;
   readonly signal?: AbortSignal;
@@ -57,7 +59,7 @@ export const replay = async (options: ReplayOptions): Promise<number> => {
   const projector = new Projector(projection, generation);
   const kinds = new Set(projector.kinds);
   const group = groupOf(projection.name, generation);
-  const known = await troubledStreams(pool, groupOf(projection.name, live));
+  const known = live === null ? [] : await troubledStreams(pool, groupOf(projection.name, live));
   let applied = 0;
   for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
     signal?.throwIfAborted();
@@ -163,10 +165,13 @@ export const until = async (
 /** How often the session that holds the lock is probed, and how long an answer may take. Milliseconds. */
 const defaultBeatMs = 10_000;
 
+/** Another process holds the lock. */
+class RebuildRuns extends Error {}
+
 /**
  * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the
  * session, and with it the lock, is lost: the process that takes the lock next drops the tables of this rebuild.
- * @throws Error where another process holds the lock, and where the lock was lost
+ * @throws RebuildRuns; Error where the lock was lost
  */
 export const withRebuildLock = async <T>(
   pool: Pool,
@@ -181,7 +186,7 @@ export const withRebuildLock = async <T>(
     ]);
     // A pooled session would keep the lock; the server frees it when the session ends.
     died(new Error('a session that held a lock is not reused'));
-    if (rows[0]?.ok !== true) throw new Error(`another rebuild of ${name} is running: wait until it ends`);
+    if (rows[0]?.ok !== true) throw new RebuildRuns(`another rebuild of ${name} is running: wait until it ends`);
     const lost = new AbortController();
     const lose = (cause: unknown): void =>
       lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));
@@ -200,10 +205,6 @@ export const withRebuildLock = async <T>(
     }
   });
 
-interface RebuildOptions extends ProjectOptions {
-  readonly name: string;
-}
-
 interface Rebuilt {
   readonly generation: number;
   /** Events read from the store. */
@@ -213,91 +214,168 @@ interface Rebuilt {
 }
 
 /**
- * Fills new tables of a projection beside the live ones while events go on: first from the store, up to a head taken
- * after the log's ends were noted, then from those ends. The revision guard absorbs the overlap. One transaction then
- * switches the views and fences the old generation. A rebuild that crashes leaves tables that no view shows; the next
- * rebuild drops them.
+ * Fills new tables of a projection beside the live ones of the same shape, and drops those. This process's consumer goes
+ * on until the followers of the old generation have noticed the switch, so that reads stay fresh.
  */
-export const rebuild = (options: RebuildOptions): Promise<Rebuilt> =>
-  withRebuildLock(options.pool, options.name, options.signal, (signal) =>
-    rebuildAlone({ ...options, signal }, projectionOf(options.name)),
-  );
+export const rebuild = (options: ProjectOptions & { readonly name: string }): Promise<Rebuilt> => {
+  const { pool, name } = options;
+  const projection = projectionOf(name);
+  return withRebuildLock(pool, name, options.signal, async (signal) => {
+    const old = await liveGeneration(pool, projection);
+    const { generation, events, end } = await replaceLive({ ...options, signal }, projection, old);
+    try {
+      faultPoint('rebuild:before-drop');
+      if (old === null) return { generation, events, dropped: true };
+      const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
+        () => false,
+      );
+      if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
+      return { generation, events, dropped: free };
+    } finally {
+      await end();
+    }
+  });
+};
 
-const rebuildAlone = async (options: RebuildOptions, projection: Projection): Promise<Rebuilt> => {
-  const { pool, store, log, codec, name, logger, signal } = options;
-  const { live: old } = await liveGeneration(pool, name);
-  const generation = await begin(pool, projection, old);
+/**
+ * Makes the tables of a projection's shape beside those of the former one, unless another process makes them or has: then
+ * it waits for them. Readers of the former shape notice nothing. A process that dies before the switch leaves tables that
+ * the next one drops; one that dies behind it leaves a shape that is live, and that its next reader continues.
+ * @returns once the views are there: null, or the end of the consumer that keeps the tables fresh until it is called
+ */
+export const makeShape = async (
+  options: ProjectOptions,
+  projection: Projection,
+): Promise<(() => Promise<void>) | null> => {
+  const { pool, logger, signal } = options;
+  const { name, shape } = projection;
+  for (;;) {
+    signal.throwIfAborted();
+    if ((await liveGeneration(pool, projection)) !== null) return null;
+    try {
+      return await withRebuildLock(pool, name, signal, async (held) => {
+        if ((await liveGeneration(pool, projection)) !== null) return null;
+        logger.info({ projection: name, shape }, 'making the tables of this shape');
+        const made = await replaceLive({ ...options, signal: held }, projection, null);
+        faultPoint('shape:after-switch');
+        return made.end;
+      });
+    } catch (error) {
+      if (!(error instanceof RebuildRuns)) throw error;
+      await pause(shapeLookMs, signal);
+    }
+  }
+};
+
+/** How often a process looks whether another one has made the shape that both wait for. Milliseconds. */
+const shapeLookMs = 1_000;
+
+interface Replaced {
+  readonly generation: number;
+  readonly events: number;
+  /** Ends the consumer of the new generation. */
+  readonly end: () => Promise<void>;
+}
+
+/**
+ * Fills new tables of a projection beside live traffic: first from the store, up to a head taken after the log's ends were
+ * noted, then from those ends. The revision guard absorbs the overlap. One transaction then points the views of the shape
+ * at them and fences the old generation. A process that dies before leaves tables that no view shows; the next one drops
+ * them.
+ * @param old the generation that the views show until then; null: the shape has none
+ */
+const replaceLive = async (options: ProjectOptions, projection: Projection, old: number | null): Promise<Replaced> => {
+  const { pool, store, log, codec, logger, signal } = options;
+  const { name } = projection;
+  let generation = 0;
+  await withMigrationLock(pool, async (tx) => {
+    generation = await nextGeneration(tx, projection);
+  });
   logger.info({ projection: name, from: old, to: generation }, 'rebuild: reading the store');
 
   // The ends first: an event stored after the head taken below lies behind them in the log.
   const ends = await log.ends(projection.topics);
   const upTo = await store.head();
-  const events = await replay({ pool, store, codec, projection, generation, live: old, upTo, signal });
+  const live = old ?? (await newestLive(pool, name));
+  const events = await replay({ pool, store, codec, projection, generation, live, upTo, signal });
   await placePositions(pool, groupOf(name, generation), ends, upTo);
   faultPoint('rebuild:before-consume');
 
   const over = new AbortController();
   const consumer = project(projection, generation, { ...options, signal: AbortSignal.any([signal, over.signal]) });
-  const failed = (): string | undefined =>
-    [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
+  const end = async (): Promise<void> => {
+    over.abort();
+    await consumer.done.catch(() => undefined);
+  };
   try {
-    // Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this.
-    for (let took = Infinity; took > nearMs; ) {
-      const began = performance.now();
-      const goal = await log.ends(projection.topics);
-      await until(signal, async () => {
-        const reason = failed();
-        if (reason !== undefined) throw new Error(`rebuild of ${name} cannot go on: ${reason}`);
-        return hasRead(pool, groupOf(name, generation), goal);
-      });
-      took = performance.now() - began;
-    }
+    await catchUp(options, projection, generation, consumer);
     faultPoint('rebuild:before-switch');
     await withMigrationLock(pool, (tx) => switchTo(tx, projection, old, generation));
     logger.info({ projection: name, generation, events }, 'rebuild: switched');
-    faultPoint('rebuild:before-drop');
-    // This consumer goes on until the followers of the live generation have noticed the switch, so that reads stay
-    // fresh.
-    const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
-      () => false,
-    );
-    if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
-    return { generation, events, dropped: free };
-  } finally {
-    over.abort();
-    await consumer.done.catch(() => undefined);
+    return { generation, events, end };
+  } catch (error) {
+    await end();
+    throw error;
+  }
+};
+
+/** Of any shape: the newest generation that a view shows. */
+const newestLive = async (pool: Pool, name: string): Promise<number | null> => {
+  const { rows } = await pool.query<{ live: number | null }>(
+    'select max(live) as live from ops.projections where name = $1',
+    [name],
+  );
+  return rows[0]?.live ?? null;
+};
+
+/** Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this. */
+const nearMs = 500;
+
+const catchUp = async (
+  { pool, log, signal }: ProjectOptions,
+  { name, topics }: Projection,
+  generation: number,
+  consumer: Consumer,
+): Promise<void> => {
+  const failed = (): string | undefined =>
+    [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
+  for (let took = Infinity; took > nearMs; ) {
+    const began = performance.now();
+    const goal = await log.ends(topics);
+    await until(signal, async () => {
+      const reason = failed();
+      if (reason !== undefined) throw new Error(`rebuild of ${name} cannot go on: ${reason}`);
+      return hasRead(pool, groupOf(name, generation), goal);
+    });
+    took = performance.now() - began;
   }
 };
 
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
-const nearMs = 500;
 
-/** Draws the next generation and makes its tables; drops the tables of rebuilds that crashed. */
-const begin = async (pool: Pool, projection: Projection, live: number): Promise<number> => {
-  let generation = 0;
-  await withMigrationLock(pool, async (tx) => {
-    const { rows } = await tx.query('update ops.projections set newest = newest + 1 where name = $1 returning newest', [
-      projection.name,
-    ]);
-    generation = rows[0].newest;
-    for (let left = live + 1; left < generation; left += 1) {
-      await dropTables(tx, projection, left);
-    }
-    await createTables(tx, projection, generation);
-  });
-  return generation;
-};
-
-/** Fences the old generation first: a batch that is under way commits before the switch, and a later one is refused. */
-const switchTo = async (tx: PoolClient, projection: Projection, old: number, generation: number): Promise<void> => {
-  await fence(tx, groupOf(projection.name, old));
-  await forgetParked(tx, groupOf(projection.name, old));
+/**
+ * Fences the old generation first: a batch that is under way commits before the switch, and a later one is refused. The
+ * first one of a shape is announced, so that no process of another shape drops it before its first reader has come.
+ */
+const switchTo = async (
+  tx: PoolClient,
+  projection: Projection,
+  old: number | null,
+  generation: number,
+): Promise<void> => {
+  const { name, shape } = projection;
+  if (old !== null) {
+    await fence(tx, groupOf(name, old));
+    await forgetParked(tx, groupOf(name, old));
+  }
   await createViews(tx, projection, generation);
-  await tx.query('update ops.projections set live = $2, shape = $3 where name = $1', [
-    projection.name,
-    generation,
-    projection.shape,
-  ]);
+  await tx.query('update ops.projections set live = $3 where name = $1 and shape = $2', [name, shape, generation]);
+  if (old !== null) return;
+  await tx.query(
+    `insert into ops.projection_readers (instance, name, generation, until)
+     values (gen_random_uuid(), $1, $2, now() + make_interval(secs => $3))`,
+    [name, generation, announcementSeconds],
+  );
 };
 
 const readersOf = async (pool: Pool, name: string, generation: number): Promise<number> => {

@@ -1,63 +1,27 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
+import { backOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
-import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Log } from '#contracts/ports/log.ts';
-import { type Consumer, consume } from '#runtime/consuming/consume.ts';
+import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
-import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
-import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
-import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import type { Logger } from '#runtime/process/telemetry.ts';
-import { groupOf, type Projection, projectionOf, projections } from '../index.ts';
-import { Projector } from './apply.ts';
-import { addColumns, lackingColumns } from './tables.ts';
-
-export interface ProjectOptions {
-  readonly log: Log;
-  readonly store: EventStore;
-  readonly pool: Pool;
-  readonly codec: EventCodec;
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  readonly metrics?: ConsumeMetrics;
-}
-
-/**
- * Consumes the log for one generation of a projection, live or being rebuilt. Both may commit with relaxed durability:
- * their effects come from the log alone, and the position moves in the same transaction.
- */
-export const project = (
-  projection: Projection,
-  generation: number,
-  { log, store, pool, codec, signal, logger, metrics }: ProjectOptions,
-): Consumer => {
-  const projector = new Projector(projection, generation);
-  return consume({
-    log,
-    store,
-    pool,
-    codec,
-    signal,
-    logger,
-    group: groupOf(projection.name, generation),
-    topics: projection.topics,
-    kinds: projector.kinds,
-    apply: (tx, events) => projector.apply(tx, events),
-    relaxed: true,
-    ...(metrics === undefined ? {} : { metrics }),
-  });
-};
+import { type Projection, projectionOf, projections } from '../index.ts';
+import { FormerShapes } from './former-shapes.ts';
+import { announcementSeconds, type ProjectOptions, project } from './project.ts';
+import { makeShape } from './rebuild.ts';
 
 interface RunOptions extends ProjectOptions {
   /** Projections to run; empty = all. */
   readonly names: readonly string[];
+  /** The projections that there are. Default: those of this build. */
+  readonly of?: readonly Projection[];
+  /** As `FormerShapes` takes it. */
+  readonly dropAfterMs?: number;
 }
 
 interface ProjectionStatus {
   readonly name: string;
-  /** The generation that the runner consumes for; null while it waits for a rebuild. */
+  /** The generation that the runner consumes for; null while its shape is being made. */
   readonly generation: number | null;
   /** Why the runner does not work as it should; null when it does. */
   readonly reason: string | null;
@@ -69,30 +33,21 @@ export interface RunningProjections {
   status(): readonly ProjectionStatus[];
   /** The running consumers, one for each projection. */
   consumers(): readonly Consumer[];
-  /** For /readyz: rejects with the reasons when a runner is stopped, waits for a dependency or waits for a rebuild. */
+  /** For /readyz: rejects with the reasons when a runner is stopped, waits for a dependency or makes its shape. */
   check(): Promise<string | null>;
 }
 
 /** How often a runner checks which generation is live and announces the one it reads. Milliseconds. */
 const announceMs = 1_000;
-/** An announcement that is not renewed for this long belongs to a dead process. Seconds. */
-export const announcementSeconds = 15;
 /** An unchanged announcement is renewed after this time, milliseconds. */
 const renewAnnouncementMs = (announcementSeconds * 1_000) / 3;
 
-interface Generation {
-  readonly live: number;
+/** A shape of a projection, and the generation that its views show. */
+interface LiveShape {
+  readonly name: string;
   readonly shape: number;
+  readonly live: number;
 }
-
-export const liveGeneration = async (pool: Pool, name: string): Promise<Generation> => {
-  const { rows } = await pool.query('select live, shape from ops.projections where name = $1', [name]);
-  return rows[0] ?? noTables(name);
-};
-
-const noTables = (name: string): never => {
-  throw new BrokenInvariant(`projection ${name} has no tables: run migrations first`);
-};
 
 /** Runners of a process share the answer of one query for this long, milliseconds. */
 const sharedLookMs = 500;
@@ -104,47 +59,26 @@ interface Announcement {
   readonly generation: number;
 }
 
-interface Look {
-  readonly at: number;
-  readonly rows: Promise<ReadonlyMap<string, Generation>>;
-  /** Asked by the first runner that has to know: names of projections whose live tables lack columns. */
-  lacking?: Promise<ReadonlySet<string>>;
-}
-
 class Generations {
   readonly #pool: Pool;
-  readonly #wanted: readonly Projection[];
   readonly #announced = new Map<string, Announcement>();
   /** When the announcements are renewed; monotonic milliseconds. */
   #renewAt = 0;
-  #look: Look | null = null;
+  #look: { readonly at: number; readonly rows: Promise<readonly LiveShape[]> } | null = null;
 
-  constructor(pool: Pool, wanted: readonly Projection[]) {
+  constructor(pool: Pool) {
     this.#pool = pool;
-    this.#wanted = wanted;
   }
 
-  async of(name: string): Promise<Generation> {
-    return this.#looked(async ({ rows }) => (await rows).get(name) ?? noTables(name));
-  }
-
-  /** Adds the columns that the live tables lack. A look that is shared begins after the generation was read. */
-  async complete(projection: Projection): Promise<void> {
-    const lacking = await this.#looked((look) => {
-      look.lacking ??= look.rows.then(() => lackingColumns(this.#pool, this.#wanted));
-      return look.lacking;
-    });
-    if (lacking.has(projection.name)) await addColumns(this.#pool, [projection]);
-  }
-
-  async #looked<T>(ask: (look: Look) => Promise<T>): Promise<T> {
+  /** The shapes of a projection that are live. */
+  async of(name: string): Promise<readonly LiveShape[]> {
     const now = performance.now();
     if (this.#look === null || now >= this.#look.at + sharedLookMs) this.#look = { at: now, rows: this.#read() };
-    const look = this.#look;
+    const { rows } = this.#look;
     try {
-      return await ask(look);
+      return (await rows).filter((row) => row.name === name);
     } catch (error) {
-      if (this.#look === look) this.#look = null;
+      if (this.#look?.rows === rows) this.#look = null;
       throw error;
     }
   }
@@ -190,11 +124,16 @@ class Generations {
     await this.#pool.query('delete from ops.projection_readers where instance = $1', [instance]);
   }
 
-  async #read(): Promise<ReadonlyMap<string, Generation>> {
-    const { rows } = await this.#pool.query<Generation & { readonly name: string }>(
-      'select name, live, shape from ops.projections',
+  /** The next look asks the database. */
+  forget(): void {
+    this.#look = null;
+  }
+
+  async #read(): Promise<readonly LiveShape[]> {
+    const { rows } = await this.#pool.query<LiveShape>(
+      'select name, shape, live from ops.projections where live is not null',
     );
-    return new Map(rows.map((row) => [row.name, row]));
+    return rows;
   }
 }
 
@@ -202,15 +141,19 @@ class Runner {
   readonly #options: RunOptions;
   readonly #generations: Generations;
   readonly #projection: Projection;
+  readonly #former: FormerShapes;
   readonly #instance = randomUUID();
   #generation: number | null = null;
   #consumer: Consumer | null = null;
   #waits: string | null = 'starting';
+  /** Failed tries to make the shape. */
+  #failures = 0;
 
   constructor(options: RunOptions, projection: Projection, generations: Generations) {
     this.#options = options;
     this.#generations = generations;
     this.#projection = projection;
+    this.#former = new FormerShapes({ ...options, projection });
   }
 
   get consumer(): Consumer | null {
@@ -260,22 +203,21 @@ class Runner {
     this.#generation = null;
   }
 
-  /** The live generation, announced as the one that this runner reads; null while this code can write none. */
+  /** The live generation of this shape, announced as the one that this runner reads; null while there was none. */
   async #live(): Promise<number | null> {
-    const { signal, logger } = this.#options;
+    const { signal } = this.#options;
     const { name, shape } = this.#projection;
     try {
       const found = await this.#generations.of(name);
-      if (found.shape !== shape) {
-        this.#waits = `tables of shape ${found.shape} are live, this code writes shape ${shape}: rebuild ${name}`;
-        logger.warn({ projection: name }, this.#waits);
-        await pause(announceMs, signal);
+      const own = found.find((one) => one.shape === shape);
+      if (own === undefined) {
+        await this.#make();
         return null;
       }
-      if (found.live !== this.#generation) await this.#generations.complete(this.#projection);
-      await this.#generations.announce({ instance: this.#instance, name, generation: found.live });
+      await this.#generations.announce({ instance: this.#instance, name, generation: own.live });
       this.#waits = null;
-      return found.live;
+      await this.#former.look(found.filter((one) => one.shape !== shape));
+      return own.live;
     } catch (error) {
       if (stopsLane(error)) throw error;
       await pause(announceMs, signal);
@@ -283,14 +225,39 @@ class Runner {
       return this.#generation;
     }
   }
+
+  /** The next look finds the shape, or a fault that passes: then this is tried again. */
+  async #make(): Promise<void> {
+    const { signal, logger } = this.#options;
+    const { name, shape } = this.#projection;
+    if (this.#generation !== null) return;
+    this.#waits = `the tables of shape ${shape} are being made; those of former shapes go on`;
+    try {
+      const end = await makeShape(this.#options, this.#projection);
+      this.#generations.forget();
+      await end?.();
+      this.#failures = 0;
+    } catch (error) {
+      if (signal.aborted) return;
+      const reason = error instanceof Error ? error.message : String(error);
+      this.#waits = `the tables of shape ${shape} are not made: ${reason}`;
+      logger.warn({ projection: name, err: error }, this.#waits);
+      await pause(backOff(this.#failures, retries), signal);
+      this.#failures += 1;
+    }
+  }
 }
+
+/** Between two tries to make a shape, each of which begins anew, milliseconds. */
+const retries = { firstMs: 5_000, maxMs: 600_000 };
 
 /**
  * Runs projections, one consumer each, on the live generation; the runner follows when another generation goes live.
  */
 export const runProjections = (options: RunOptions): RunningProjections => {
-  const wanted = options.names.length === 0 ? projections : options.names.map(projectionOf);
-  const generations = new Generations(options.pool, wanted);
+  const { names, of = projections } = options;
+  const wanted = names.length === 0 ? of : names.map((name) => projectionOf(name, of));
+  const generations = new Generations(options.pool);
   const runners = wanted.map((projection) => new Runner(options, projection, generations));
   const done = Promise.all(runners.map((runner) => runner.run())).then(() => undefined);
   done.catch(() => undefined);

@@ -6,6 +6,7 @@ import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { accountPublisher } from '../webhooks/render/agency.ts';
 
 /**
@@ -153,7 +154,9 @@ export const renderAccount = (row: AccountRow) => ({
 });
 
 export const getAccount = async (knex: Knex, workspaceId: string, id: string): Promise<AccountRow | null> => {
-  const row = await knex('read.accounts').where({ id, workspace_id: workspaceId }).first();
+  const row = await knex(`${view('accounts')} as accounts`)
+    .where({ id, workspace_id: workspaceId })
+    .first();
   return row === undefined ? null : asRow(accounts, row);
 };
 
@@ -163,7 +166,7 @@ export const accountsByIds = async (
   workspaceId: string,
   ids: readonly string[],
 ): Promise<readonly AccountRow[]> => {
-  const rows: Record<string, unknown>[] = await knex('read.accounts')
+  const rows: Record<string, unknown>[] = await knex(`${view('accounts')} as accounts`)
     .where({ workspace_id: workspaceId })
     .whereRaw('id = any(?::uuid[])', [[...ids]])
     .orderBy('id');
@@ -172,7 +175,11 @@ export const accountsByIds = async (
 
 /** Ids of connected accounts: a network can be asked about each of them. */
 export const connectedAccountIds = async (knex: Knex, workspaceId: string, max: number): Promise<readonly string[]> =>
-  knex('read.accounts').where({ workspace_id: workspaceId, status: 'connected' }).orderBy('id').limit(max).pluck('id');
+  knex(`${view('accounts')} as accounts`)
+    .where({ workspace_id: workspaceId, status: 'connected' })
+    .orderBy('id')
+    .limit(max)
+    .pluck('id');
 
 export interface LiveAccount {
   readonly id: string;
@@ -189,11 +196,11 @@ export const liveAccounts = async (
   filters: { readonly clientId?: string; readonly accountId?: string; readonly platforms?: readonly Platform[] },
 ): Promise<readonly LiveAccount[]> => {
   const { clientId, accountId, platforms } = filters;
-  const query = knex('read.accounts as a')
+  const query = knex(`${view('accounts')} as a`)
     .where({ workspace_id: workspaceId, ...(clientId === undefined ? {} : { client_id: clientId }) })
     .whereNot({ status: 'disconnected' })
     .whereNotExists(
-      knex('read.clients as c').whereRaw('c.id = a.client_id and (c.archived_at is not null or c.erased)'),
+      knex(`${view('clients')} as c`).whereRaw('c.id = a.client_id and (c.archived_at is not null or c.erased)'),
     )
     .select('id', 'created_at');
   if (accountId !== undefined) query.andWhere({ id: accountId });
@@ -205,7 +212,7 @@ export const liveAccounts = async (
 const groupsByClient = batchesOf(async (knex: Knex, clientIds): Promise<ReadonlyMap<string, readonly AccountRow[]>> => {
   const found = await knex
     .raw(
-      `select * from read.accounts
+      `select * from ${view('accounts')} as accounts
        where client_id = any(?::uuid[]) and status in ('connected', 'reauth_required') order by id`,
       [[...clientIds]],
     )
@@ -224,8 +231,10 @@ export const livePlatforms = async (
   workspaceId: string,
   clientId: string | null,
 ): Promise<readonly Platform[]> => {
-  const archived = knex('read.clients as c').whereRaw('c.id = a.client_id').whereNotNull('c.archived_at');
-  const query = knex('read.accounts as a')
+  const archived = knex(`${view('clients')} as c`)
+    .whereRaw('c.id = a.client_id')
+    .whereNotNull('c.archived_at');
+  const query = knex(`${view('accounts')} as a`)
     .where({ 'a.workspace_id': workspaceId, 'a.status': 'connected' })
     .whereNotExists(archived);
   if (clientId !== null) query.where({ 'a.client_id': clientId });
@@ -247,7 +256,7 @@ export const listAccounts = async (
   filters: AccountFilters,
   page: PageOf<NewestFirst>,
 ): Promise<Page<AccountRow>> => {
-  const query = knex('read.accounts').where({ workspace_id: workspaceId });
+  const query = knex(`${view('accounts')} as accounts`).where({ workspace_id: workspaceId });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
   if (filters.clientIds !== undefined) query.whereRaw('client_id = any(?::uuid[])', [[...filters.clientIds]]);
   if (filters.platforms !== undefined) query.whereRaw('platform = any(?::text[])', [[...filters.platforms]]);

@@ -3,6 +3,7 @@ import type { ApiKeyEvent, Scope } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import { change, defineModel } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { apikeyPublisher } from '../webhooks/render/access.ts';
 import { isWithdrawnSql } from './sql.ts';
 
@@ -102,11 +103,11 @@ export const findKeys = async (pool: Pool, hashes: readonly string[]): Promise<R
         k.workspace_id, k.client_ids, w.members -> k.member_id::text ->> 'role' as role,
         ${isWithdrawnSql({ apikey: 'k.id', workspace: 'k.workspace_id' })} as is_withdrawn
       from (
-        select hash as asked, * from read.api_keys where hash = any($1::text[])
+        select hash as asked, * from ${view('api_keys')} as api_keys where hash = any($1::text[])
         union all
-        select previous_hash as asked, * from read.api_keys where previous_hash = any($1::text[])
+        select previous_hash as asked, * from ${view('api_keys')} as api_keys where previous_hash = any($1::text[])
       ) k
-      join read.workspaces w on w.id = k.workspace_id`,
+      join ${view('workspaces')} w on w.id = k.workspace_id`,
     values: [hashes],
   });
   return new Map(
@@ -180,7 +181,7 @@ const listedOf = (row: KeyRow): ListedKey => ({
 /** All keys of a workspace, also those that ended, oldest first. */
 export const listApiKeys = async (pool: Pool, workspaceId: string): Promise<readonly ListedKey[]> => {
   const { rows } = await pool.query<KeyRow>(
-    `select ${listed} from read.api_keys where workspace_id = $1 order by created_at, id`,
+    `select ${listed} from ${view('api_keys')} as api_keys where workspace_id = $1 order by created_at, id`,
     [workspaceId],
   );
   return rows.map(listedOf);
@@ -198,7 +199,7 @@ export const recentApiKeys = async (
   const { rows } = await pool.query<KeyRow>(
     // Those with power first: no number of keys that were made and revoked hides one.
     `select ${listed} from (
-       select * from read.api_keys
+       select * from ${view('api_keys')} as api_keys
        where workspace_id = $1 and expires_at > $2 and (revoked_at is null or revoked_at > $2)
        order by revoked_at is not null or expires_at <= now(), created_at desc, id desc limit $3
      ) api_keys order by api_keys.created_at desc, api_keys.id desc`,

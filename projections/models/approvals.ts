@@ -7,6 +7,7 @@ import type { TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { ofClientsAlone, threeTimes } from './sql.ts';
 
 /** Requests for approval. The content that each is about is in the post's stream, at `post_revision`. */
@@ -144,7 +145,9 @@ export const approvals = defineModel<Own, ApprovalEvent>({
 });
 
 export const getApproval = async (knex: Knex, workspaceId: string, id: string): Promise<ApprovalRow | null> => {
-  const row = await knex('read.approvals').where({ id, workspace_id: workspaceId }).first();
+  const row = await knex(`${view('approvals')} as approvals`)
+    .where({ id, workspace_id: workspaceId })
+    .first();
   return row === undefined ? null : asRow(approvals, row);
 };
 
@@ -160,17 +163,17 @@ export interface PostDecision {
 /**
  * SQL of the newest decision about a post as JSON; null: there is none. Only a request that was approved is withdrawn
  * after its decision.
- * @param posts name or alias of `read.posts`
+ * @param posts name or alias of the view of posts
  */
 export const lastDecisionSql = (posts: string): string =>
   `(select jsonb_build_object('approvalId', a.id, 'decidedBy', a.decided_by, 'decidedAt', a.decided_at, 'comment', a.comment,
       'status', case a.status when 'withdrawn' then 'approved' else a.status end)
-    from read.approvals a where a.post_id = ${posts}.id and a.decided_at is not null
+    from ${view('approvals')} a where a.post_id = ${posts}.id and a.decided_at is not null
     order by a.created_at desc, a.id desc limit 1)`;
 
 /** The newest decision among those up to `asOf`; null: none. */
 export const lastDecision = async (knex: Knex, workspaceId: string, postId: string, asOf: string) => {
-  const row = await knex('read.approvals')
+  const row = await knex(`${view('approvals')} as approvals`)
     .where({ workspace_id: workspaceId, post_id: postId })
     .whereRaw('decided_at <= ?::timestamptz', [asOf])
     .orderBy([
@@ -199,7 +202,9 @@ export const targetsNow = async (
   workspaceId: string,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, TargetNow>> => {
-  const query = knex('read.post_targets').select('id', 'status', 'due_at').where({ workspace_id: workspaceId });
+  const query = knex(`${view('post_targets')} as post_targets`)
+    .select('id', 'status', 'due_at')
+    .where({ workspace_id: workspaceId });
   const rows: readonly { readonly id: string; readonly status: TargetStatus; readonly due_at: unknown }[] =
     await query.whereRaw('id = any(?::uuid[])', [[...ids]]);
   return new Map(rows.map(({ id, status, due_at: due }) => [id, { status, dueAt: toIso(due) ?? '' }]));
@@ -220,14 +225,14 @@ export const listApprovals = async (
   filters: ApprovalFilters,
   page: PageOf<NewestFirst>,
 ): Promise<Page<ApprovalRow>> => {
-  const query = knex('read.approvals').where({ workspace_id: workspaceId });
+  const query = knex(`${view('approvals')} as approvals`).where({ workspace_id: workspaceId });
   const { statuses, clientId, postId, clientIds } = filters;
   if (statuses?.length === 1) query.where({ status: statuses[0] });
   else if (statuses !== undefined) query.whereRaw('status = any(?::text[])', [[...statuses]]);
   if (clientId !== undefined) query.where({ client_id: clientId });
   if (postId !== undefined) query.where({ post_id: postId });
   if (clientIds !== undefined) {
-    const seen = `exists (select from read.posts p where p.id = approvals.post_id and ${ofClientsAlone('p')})`;
+    const seen = `exists (select from ${view('posts')} p where p.id = approvals.post_id and ${ofClientsAlone('p')})`;
     query.whereRaw(seen, threeTimes(clientIds));
   }
   return newestFirst(query, approvals, page);
@@ -252,16 +257,16 @@ const waitingPostsSql = `
 select p.id::text as id, p.id::text as "postId", coalesce(a.status in ('approved', 'rejected')
   or (a.status = 'changes_requested' and p.whole), true) and p.shown_status in ('pending_approval', 'publishing') as lags
 from (select id, shown_status, (approval ->> 'id')::uuid as asked, (approval ->> 'isWhole')::bool as whole
-  from read.posts where approval ->> 'status' = 'pending' and id > $1 order by id limit ${pageOfWaiting}) p
-left join lateral (select status from read.approvals where id = p.asked offset 0) a on true
+  from ${view('posts')} as posts where approval ->> 'status' = 'pending' and id > $1 order by id limit ${pageOfWaiting}) p
+left join lateral (select status from ${view('approvals')} as approvals where id = p.asked offset 0) a on true
 order by p.id`;
 
 /** Requests that wait, in the order of their ids. One lags whose post waits for another request, or for none. */
 const waitingRequestsSql = `
 select a.id::text as id, a.post_id::text as "postId", p.asked is distinct from a.id
   or p.status not in ('pending_approval', 'scheduled', 'publishing') as lags
-from (select id, post_id from read.approvals where status = 'pending' and id > $1 order by id limit ${pageOfWaiting}) a
-cross join lateral (select (approval ->> 'id')::uuid as asked, status from read.posts where id = a.post_id offset 0) p
+from (select id, post_id from ${view('approvals')} as approvals where status = 'pending' and id > $1 order by id limit ${pageOfWaiting}) a
+cross join lateral (select (approval ->> 'id')::uuid as asked, status from ${view('posts')} as posts where id = a.post_id offset 0) p
 order by a.id`;
 
 /** Each walk of `untendedPosts`. */

@@ -4,6 +4,7 @@ import type { campaignPublic } from '#schemas/http/webhook-events/campaign.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /** Campaigns. The number of posts is counted when a campaign is read: its posts are other streams. */
 
@@ -157,10 +158,11 @@ export const renderCampaign = (row: CountedCampaign) => ({
 });
 
 /** A draft may have named a campaign of another workspace before campaigns were checked: its post does not count. */
-const postCount = `(select count(*)::int from read.posts p
+const postCount = `(select count(*)::int from ${view('posts')} p
   where p.campaign_id = campaigns.id and p.workspace_id = campaigns.workspace_id and p.status <> 'discarded')`;
 
-const counted = (knex: Knex) => knex('read.campaigns').select('campaigns.*', knex.raw(`${postCount} as post_count`));
+const counted = (knex: Knex) =>
+  knex(`${view('campaigns')} as campaigns`).select('campaigns.*', knex.raw(`${postCount} as post_count`));
 
 /** Returns a deleted campaign too; its `deleted_at` is set. */
 export const getCampaign = async (knex: Knex, workspaceId: string, id: string): Promise<CountedCampaign | null> => {

@@ -4,6 +4,7 @@ import { client } from '#domain/client.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { clientPublisher } from '../webhooks/render/agency.ts';
 
 /** Clients of an agency. The number of accounts is counted from the accounts. */
@@ -91,7 +92,7 @@ export const renderClient = (row: ClientRow) => ({
 
 const clientsById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<string, ClientRow>> => {
   const found = await knex
-    .raw('select * from read.clients where id = any(?::uuid[])', [[...ids]])
+    .raw(`select * from ${view('clients')} as clients where id = any(?::uuid[])`, [[...ids]])
     .options({ name: 'clients-by-id' });
   return new Map(found.rows.map((row: Record<string, unknown>) => [row.id, asRow(clients, row)]));
 });
@@ -118,7 +119,7 @@ export const listClients = async (
   filters: ClientFilters,
   page: PageOf<NewestFirst>,
 ): Promise<Page<ClientRow>> => {
-  const query = knex('read.clients').where({ workspace_id: workspaceId });
+  const query = knex(`${view('clients')} as clients`).where({ workspace_id: workspaceId });
   if (filters.clientIds !== undefined) query.whereRaw('id = any(?::uuid[])', [[...filters.clientIds]]);
   if (filters.type !== undefined) query.where({ type: filters.type });
   if (filters.search !== undefined) query.whereILike('name', substring(filters.search));

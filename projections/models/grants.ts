@@ -4,6 +4,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { GrantEnder, GrantEvent } from '#schemas/grant.ts';
 import { change, defineModel } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { isWithdrawnSql } from './sql.ts';
 
 /**
@@ -122,7 +123,7 @@ export const findGrants = async (pool: Pool, ids: readonly string[]): Promise<Re
     name: 'find-grants',
     text: `select ${columns}, w.members -> g.member_id::text ->> 'role' as role,
         ${isWithdrawnSql({ grant: 'g.id', workspace: 'g.workspace_id' })} as is_withdrawn
-      from read.grants g join read.workspaces w on w.id = g.workspace_id where g.id = any($1::uuid[])`,
+      from ${view('grants')} g join ${view('workspaces')} w on w.id = g.workspace_id where g.id = any($1::uuid[])`,
     values: [ids],
   });
   return new Map(rows.map((row) => [row.id, { ...grantOf(row), role: row.role, isWithdrawn: row.is_withdrawn }]));
@@ -141,7 +142,7 @@ const list = async (pool: Pool, by: 'workspace_id' | 'person_id' | 'member_id', 
   const { rows } = await pool.query<Raw & { readonly revoked_by: GrantEnder | null }>(
     // Those with power first: no number of grants that have ended hides one.
     `select ${columns}, g.revoked_by from (
-       select * from read.grants where ${by} = $1
+       select * from ${view('grants')} as grants where ${by} = $1
        order by revoked_at is not null or expires_at <= now(), created_at desc, id limit $2
      ) g order by g.created_at desc, g.id`,
     [id, maxListed],
@@ -178,7 +179,7 @@ export const openGrants = async (pool: Pool, after: string, limit: number): Prom
   >(
     `select g.id::text, g.workspace_id::text, g.client_id, g.created_at, g.expires_at,
        coalesce(w.members ? g.member_id::text, false) as member
-     from read.grants g left join read.workspaces w on w.id = g.workspace_id
+     from ${view('grants')} g left join ${view('workspaces')} w on w.id = g.workspace_id
      where g.revoked_at is null and g.id > $1 order by g.id limit $2`,
     [after, limit],
   );
@@ -204,7 +205,7 @@ export const openGrantsOfPerson = async (
 ): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ id: string }>(
     `select id::text from (
-       select id from read.grants where person_id = $1 and revoked_at is null
+       select id from ${view('grants')} as grants where person_id = $1 and revoked_at is null
        union
        select grant_id from auth.oauth_artifacts where model = 'Grant' and payload ->> 'accountId' = $1::text
      ) found where $2::uuid is null or id > $2 order by id limit $3`,

@@ -4,6 +4,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { InviteEvent } from '#schemas/invite.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { invitePublisher } from '../webhooks/render/access.ts';
 
 /**
@@ -58,12 +59,16 @@ export const invitesOfClient = (
   clientId: string,
   page: PageOf<NewestFirst>,
 ): Promise<Page<Row<Own>>> =>
-  newestFirst(knex('read.invites').where({ workspace_id: workspaceId, client_id: clientId }), invites, page);
+  newestFirst(
+    knex(`${view('invites')} as invites`).where({ workspace_id: workspaceId, client_id: clientId }),
+    invites,
+    page,
+  );
 
 /** For the administrator: how many open invites are derived from each version of the secret key. */
 export const inviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ key_version: string; n: number }>(
-    'select key_version, count(*)::int as n from read.invites where revoked_at is null and expires_at > $1 group by 1',
+    `select key_version, count(*)::int as n from ${view('invites')} as invites where revoked_at is null and expires_at > $1 group by 1`,
     [now],
   );
   return new Map(rows.map((row) => [row.key_version, row.n]));

@@ -7,6 +7,7 @@ import type { MediaEvent, MediaFailure, MediaKind, MediaNeed, MediaProbe } from 
 import { change, defineModel, type Row } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /** Assets of the content library, with the result of each rendition. URLs are signed when a row is rendered. */
 
@@ -309,15 +310,18 @@ export const media = defineModel<Own, MediaEvent>({
 
 /** Whether the asset is hidden from every list and every call of the library. */
 export const isMediaHidden = async (pool: Pool, id: string): Promise<boolean> => {
-  const { rows } = await pool.query(`select status in ('deleted', 'removed') as hidden from read.media where id = $1`, [
-    id,
-  ]);
+  const { rows } = await pool.query(
+    `select status in ('deleted', 'removed') as hidden from ${view('media')} as media where id = $1`,
+    [id],
+  );
   return rows[0]?.hidden === true;
 };
 
 /** Returns an upload slot without a registered asset too. */
 export const getMedia = async (knex: Knex, workspaceId: string, id: string): Promise<MediaRow | null> => {
-  const row = await knex('read.media').where({ id, workspace_id: workspaceId }).first();
+  const row = await knex(`${view('media')} as media`)
+    .where({ id, workspace_id: workspaceId })
+    .first();
   return row === undefined ? null : asRow(media, row);
 };
 
@@ -327,7 +331,7 @@ export const mediaByIds = async (
   workspaceId: string,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, MediaRow>> => {
-  const rows: Record<string, unknown>[] = await knex('read.media')
+  const rows: Record<string, unknown>[] = await knex(`${view('media')} as media`)
     .where({ workspace_id: workspaceId })
     .whereRaw('id = any(?::uuid[])', [[...ids]]);
   return new Map(rows.map((row) => [String(row.id), asRow(media, row)]));
@@ -350,7 +354,9 @@ export const listMedia = async (
   filters: MediaFilters,
   page: PageOf<NewestFirst>,
 ): Promise<Page<MediaRow>> => {
-  const query = knex('read.media').where({ workspace_id: workspaceId }).whereNotNull('registered_at');
+  const query = knex(`${view('media')} as media`)
+    .where({ workspace_id: workspaceId })
+    .whereNotNull('registered_at');
   if (filters.kind !== undefined) query.where({ kind: filters.kind });
   if (filters.folder !== undefined) query.where({ folder: filters.folder });
   if (filters.clientId !== undefined) query.where({ client_id: filters.clientId });
@@ -378,7 +384,7 @@ export const mediaSizes = async (
 ): Promise<readonly MediaSize[]> => {
   const { rows } = await db.query<{ id: string; workspaceId: string; bytes: string }>(
     `select m.id::text, m.workspace_id::text as "workspaceId", files.bytes
-     from read.media m cross join lateral (
+     from ${view('media')} m cross join lateral (
        select coalesce(sum((file ->> 'bytes')::int8), 0) as bytes from (
          select distinct on (file ->> 'key') file from (
            select m.source as file
@@ -398,7 +404,7 @@ export const mediaSizes = async (
 export const revisionsOfMedia = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ id: string; revision: number }>({
     name: 'media-revisions',
-    text: 'select id::text as id, revision::int as revision from read.media where id = any($1::uuid[])',
+    text: `select id::text as id, revision::int as revision from ${view('media')} as media where id = any($1::uuid[])`,
     values: [[...ids]],
   });
   return new Map(rows.map(({ id, revision }) => [id, revision]));

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { leaseKindOfTargets } from '../queries/due-targets.ts';
+import { view } from '../shapes.ts';
 
 /**
  * Targets whose attempt was due long ago and that have not ended, and those that are rescheduled again and again. Partial
@@ -25,7 +26,7 @@ export const deferred = "deferred_since is not null and status in ('pending', 'r
 
 /** Earliest first. `$1`, `$2`: time and id of the last one seen; `$3`: the latest time. */
 const earliestSql = (which: string, at: string): string => `
-select t.id::text as id, ${at}::text as at from read.post_targets t
+select t.id::text as id, ${at}::text as at from ${view('post_targets')} t
 where ${which} and (${at}, t.id) > ($1::timestamptz, $2::uuid) and ${at} <= $3
 order by ${at}, t.id limit 100`;
 export const unfinishedSql = earliestSql(unfinished, attemptAtSql);

@@ -3,6 +3,7 @@ import type { Intent, LivePost, PostState } from '#domain/post/post.ts';
 import type { PostApproval } from '#domain/post/post-approval.ts';
 import type { BodyAt } from '#domain/post/post-bodies.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
+import { view } from '../shapes.ts';
 
 /**
  * The bodies of a post in its row: the released one in a column of its own, and beside it those that a revise replaced or
@@ -210,7 +211,7 @@ export const isOpenWithEarlierMedia = `${isOpen} and earlier is not null`;
  * and that its targets may not have yet.
  */
 const isNeededEarlier = `((${mediaIn("(p.earlier -> 'bodies' -> (p.body_state ->> 'asked'))", '$')}) @> $2::jsonb or exists (
-  select 1 from read.post_targets t
+  select 1 from ${view('post_targets')} t
   where t.post_id = p.id and t.post_revision is distinct from p.body_revision and t.status not in ('published', 'failed', 'canceled')
     and (${mediaIn("(p.earlier -> 'bodies' -> t.post_revision::text)", '$')}) @> $2::jsonb))`;
 
@@ -222,10 +223,10 @@ export const openPostsWith = async (
   limit: number,
 ): Promise<readonly { readonly id: string; readonly clientId: string }[]> => {
   const { rows } = await pool.query<{ id: string; clientId: string }>(
-    `select id::text, client_id::text as "clientId" from read.posts
+    `select id::text, client_id::text as "clientId" from ${view('posts')} as posts
      where (${mediaOf}) @> $2::jsonb and ${isOpenWithMedia} and workspace_id = $1
      union
-     select id::text, client_id::text from read.posts p
+     select id::text, client_id::text from ${view('posts')} p
      where (${mediaOfEarlier}) @> $2::jsonb and ${isOpenWithEarlierMedia} and workspace_id = $1 and ${isNeededEarlier}
      limit $3`,
     [workspaceId, JSON.stringify([assetId]), limit],

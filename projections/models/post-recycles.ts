@@ -3,6 +3,7 @@ import type { ClientBase, Pool } from 'pg';
 import { type PostState, publishedAtOf, type RecycledFrom } from '#domain/post/post.ts';
 import { type Recycle, recycleWorkAt } from '#domain/post/post-recycle.ts';
 import type { PostStatus } from '#schemas/post.ts';
+import { view } from '../shapes.ts';
 
 /** The recycling of posts: the columns of a post's row, and the searches of the worker that makes the copies. */
 
@@ -38,7 +39,7 @@ export const beforeAllRecycles: RecycleDue = { id: '00000000-0000-0000-0000-0000
 
 /** The longest due first. `$1`: now, `$2`, `$3`: instant and id of the last one seen. */
 export const recyclesDueSql = `
-select p.id::text as id, p.recycle_at::text as at from read.posts p
+select p.id::text as id, p.recycle_at::text as at from ${view('posts')} p
 where p.recycle_at is not null and p.recycle_at <= $1 and (p.recycle_at, p.id) > ($2::timestamptz, $3::uuid)
 order by p.recycle_at, p.id limit 100`;
 
@@ -47,7 +48,7 @@ export const recyclesDue = async (pool: Pool, now: Date, after: RecycleDue): Pro
 
 /** `$1`: client, `$2`: id of the last one seen. */
 export const recycledOfClientSql = `
-select p.id::text as id from read.posts p
+select p.id::text as id from ${view('posts')} p
 where p.client_id = $1 and (p.recycle ->> 'enabled')::bool and p.id > $2 order by p.id limit 100`;
 
 /** Ids of the next posts of a client that are recycled. */
@@ -66,7 +67,7 @@ export interface RecycledPost extends Pick<RecycleColumns, 'recycle'> {
 }
 
 export const getRecycled = async (knex: Knex, workspaceId: string, id: string): Promise<RecycledPost | null> => {
-  const query = knex('read.posts').select('id', 'revision', 'status', 'recycle');
+  const query = knex(`${view('posts')} as posts`).select('id', 'revision', 'status', 'recycle');
   return (await query.where({ id, workspace_id: workspaceId }).first<RecycledPost | undefined>()) ?? null;
 };
 

@@ -3,6 +3,7 @@ import { excerptOf } from '#domain/post/content.ts';
 import type { Platform } from '#schemas/common.ts';
 import { excerptLength } from '#schemas/post.ts';
 import { type Page, type PageOf, pageOf, toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /** Published posts, each with its published targets. */
 
@@ -55,7 +56,7 @@ const targetsOf = ({ clientId, accountId, platforms }: PublishedFilters) => {
     sql: `select json_agg(json_build_object('id', t.id, 'platform', t.platform, 'clientId', t.client_id,
         'accountId', t.account_id, 'permalink', t.permalink) order by t.platform, t.id) as targets,
         max(t.published_at) as last_published_at
-      from read.post_targets t where t.post_id = p.id and t.published_at is not null
+      from ${view('post_targets')} t where t.post_id = p.id and t.published_at is not null
       ${where.map(([one]) => `and ${one}`).join(' ')}`,
     bindings: where.map(([, value]) => value),
   };
@@ -87,7 +88,7 @@ export const listPublished = async (
 ): Promise<Page<PublishedPost>> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from ${view('posts')} p
      cross join lateral (${targets.sql}) f
      where p.workspace_id = ? and p.published_at >= ?::timestamptz and p.published_at < ?::timestamptz
        and f.targets is not null ${ofClients(filters).sql}
@@ -116,7 +117,7 @@ export const publishedByIds = async (
 ): Promise<readonly PublishedPost[]> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from ${view('posts')} p
      cross join lateral (${targets.sql}) f
      where p.id = any(?::uuid[]) and p.workspace_id = ? and p.published_at >= ?::timestamptz
        and p.published_at < ?::timestamptz and f.targets is not null ${ofClients(filters).sql}`,
@@ -143,7 +144,7 @@ export const countPublished = async (
   before: Range | null,
   { clientId, accountId, platforms }: PublishedFilters,
 ): Promise<{ readonly current: PublishedCount; readonly previous: PublishedCount | null }> => {
-  const query = knex('read.post_targets')
+  const query = knex(`${view('post_targets')} as post_targets`)
     .select(
       knex.raw('published_at >= ?::timestamptz as current', [range.from]),
       'platform',
@@ -175,7 +176,7 @@ export const getPublished = async (
 ): Promise<PublishedPost | null> => {
   const targets = targetsOf(filters);
   const found = await knex.raw(
-    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from read.posts p cross join lateral (${targets.sql}) f
+    `select p.id, p.client_id, p.published_at, f.last_published_at, f.targets from ${view('posts')} p cross join lateral (${targets.sql}) f
      where p.id = ? and p.workspace_id = ?`,
     [...targets.bindings, id, workspaceId],
   );
@@ -198,7 +199,7 @@ export const excerptsOf = async (
          select segment->>'content' from jsonb_array_elements(body->'thread'->'segments') with ordinality as s (segment, n)
          where segment->>'content' <> '' order by n limit 1
        )), ${excerptLength}) as text
-     from read.posts where id = any(?::uuid[]) and workspace_id = ?`,
+     from ${view('posts')} as posts where id = any(?::uuid[]) and workspace_id = ?`,
     [[...ids], workspaceId],
   );
   return new Map(found.rows.map(({ id, text }) => [id, excerptOf(text ?? '')]));

@@ -6,6 +6,7 @@ import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '
 import { change, defineModel, type Row, rowOf } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /**
  * Saved reports with their newest runs. The row keeps where an export lies; its URL is signed when a caller fetches it.
@@ -180,7 +181,9 @@ export const reports = defineModel<Own, ReportEvent>({
 
 /** Returns a removed report too; its `removed_at` is set. */
 export const getReport = async (knex: Knex, workspaceId: string, id: string): Promise<ReportRow | null> => {
-  const row = await knex('read.reports').where({ id, workspace_id: workspaceId }).first();
+  const row = await knex(`${view('reports')} as reports`)
+    .where({ id, workspace_id: workspaceId })
+    .first();
   return row === undefined ? null : asRow(reports, row);
 };
 
@@ -200,7 +203,13 @@ export const listReports = async (
   workspaceId: string,
   page: PageOf<NewestFirst>,
 ): Promise<Page<ReportRow>> =>
-  newestFirst(knex('read.reports').where({ workspace_id: workspaceId }).whereNull('removed_at'), reports, page);
+  newestFirst(
+    knex(`${view('reports')} as reports`)
+      .where({ workspace_id: workspaceId })
+      .whereNull('removed_at'),
+    reports,
+    page,
+  );
 
 /** A report as an operator sees it. */
 type ListedReport = Pick<ReportRow, 'name' | 'kind' | 'schedule' | 'runs'> & {
@@ -215,7 +224,7 @@ export const newestReports = async (
   limit: number,
 ): Promise<readonly ListedReport[]> => {
   const { rows } = await pool.query<ListedReport>(
-    `select id::text as "reportId", name, kind, span as "window", schedule, runs from read.reports
+    `select id::text as "reportId", name, kind, span as "window", schedule, runs from ${view('reports')} as reports
      where workspace_id = $1 and removed_at is null order by created_at desc, id desc limit ${limit}`,
     [workspaceId],
   );

@@ -10,19 +10,20 @@ import { platformsWithUses, useOf } from '#domain/platforms/index.ts';
 import { undoClosesMs } from '#domain/post/scheduling.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
+import { ownProjections, view } from '../shapes.ts';
 import { bodyAtSql } from './post-bodies.ts';
 
 /**
  * Whether a post goes to accounts of these clients alone. `?`: the clients, twice.
- * @param posts alias of `read.posts`
+ * @param posts alias of the view of posts
  */
 export const goesToClientsAlone = (posts: string): string =>
   `coalesce((
-    select false from read.post_targets o where o.post_id = ${posts}.id and o.client_id <> all(?::uuid[]) limit 1), true)
+    select false from ${view('post_targets')} o where o.post_id = ${posts}.id and o.client_id <> all(?::uuid[]) limit 1), true)
   and ((${posts}.status <> 'draft' and not ${posts}.fan_out_behind)
     or ${posts}.body #> '{targetSelection,accountIds}' = 'null' or not exists (
       select from jsonb_array_elements_text(${posts}.body #> '{targetSelection,accountIds}') named
-      join read.accounts a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
+      join ${view('accounts')} a on a.id = named::uuid where a.client_id <> all(?::uuid[])))`;
 
 /** The post is also of one of them. `?`: the clients, three times. */
 export const ofClientsAlone = (posts: string): string =>
@@ -49,11 +50,11 @@ export const isOpenTarget = (t: string): string =>
 /**
  * SQL of the campaign that a post shows: none once the campaign is deleted. The row keeps it, as the events do.
  * NOTE: not as `exists`: Postgres may read all deleted campaigns into a hash for it.
- * @param posts name or alias of `read.posts`
+ * @param posts name or alias of the view of posts
  */
 export const shownCampaignOf = (posts: string): string =>
   `case when ${posts}.campaign_id is not null
-     and (select c.deleted_at from read.campaigns c where c.id = ${posts}.campaign_id) is null
+     and (select c.deleted_at from ${view('campaigns')} c where c.id = ${posts}.campaign_id) is null
    then ${posts}.campaign_id end`;
 
 interface Row {
@@ -86,15 +87,15 @@ export const postKinds = async (
   const found = await knex.raw<{ rows: readonly Row[] }>(
     `select t.id, t.platform, v.variant -> 'overrides' ->> 'contentType' as "requestedType",
        coalesce(jsonb_array_length(f.ids), 0)::int4 as files, m.kind
-     from read.post_targets t
-     join read.posts p on p.id = t.post_id
+     from ${view('post_targets')} t
+     join ${view('posts')} p on p.id = t.post_id
      cross join lateral (select ${bodyAtSql} as body) b
      left join lateral (
        select one as variant from jsonb_array_elements(b.body -> 'variants') one
        where one ->> 'platform' = t.platform limit 1) v on true
      cross join lateral (
        select coalesce(nullif(v.variant -> 'mediaIdsOverride', 'null'), b.body -> 'mediaIds') as ids) f
-     left join read.media m on m.id = (f.ids ->> 0)::uuid and m.workspace_id = t.workspace_id
+     left join ${view('media')} m on m.id = (f.ids ->> 0)::uuid and m.workspace_id = t.workspace_id
      where t.workspace_id = ? and t.id = any(?::uuid[]) and t.platform = any(?)`,
     [workspaceId, [...targetIds], [...platformsWithUses]],
   );
@@ -113,7 +114,7 @@ export const isWithdrawnSql = (subjects: Readonly<Record<string, string>>): stri
     .map(([kind, id]) => `'${kind}-' || ${id}`)
     .join(', ');
   const setAside = (table: string): string => `exists (
-      select from ops.projections l join ops.${table} e on e.consumer_group = 'projection-' || l.name || '-v' || l.live
+      select from ${ownProjections} l join ops.${table} e on e.consumer_group = 'projection-' || l.name || '-v' || l.live
       where l.name = 'workspaces' and e.stream in (${streams}))`;
   return `(exists (select from auth.withdrawals t where t.subject in (${ids}))
     or ${setAside('parked_events')} or ${setAside('skipped_events')})`;

@@ -3,6 +3,7 @@ import type { Role } from '#schemas/common.ts';
 import type { TeamInviteEvent } from '#schemas/teaminvite.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /** Invitations to the team. The address and the name are in the event alone; the token is derived and never stored. */
 
@@ -64,7 +65,7 @@ export const openTeamInvites = async (
   now: string,
 ): Promise<readonly OpenTeamInvite[]> => {
   const { rows } = await pool.query(
-    `select id::text, member_id::text, role, created_at, expires_at from read.team_invites
+    `select id::text, member_id::text, role, created_at, expires_at from ${view('team_invites')} as team_invites
      where workspace_id = $1 and accepted_at is null and revoked_at is null and expires_at > $2
      order by created_at desc, id desc limit $3`,
     [workspaceId, now, maxOpenInvites],
@@ -81,7 +82,7 @@ export const openTeamInvites = async (
 /** How many open invitations are derived from each version of the secret key. @param now ISO 8601 */
 export const teamInviteKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ key_version: string; n: number }>(
-    `select key_version, count(*)::int as n from read.team_invites
+    `select key_version, count(*)::int as n from ${view('team_invites')} as team_invites
      where accepted_at is null and revoked_at is null and expires_at > $1 group by 1`,
     [now],
   );

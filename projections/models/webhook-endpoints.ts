@@ -5,6 +5,7 @@ import { rotated, type WebhookSecret } from '#domain/webhook.ts';
 import type { DisableReason, WebhookEvent } from '#schemas/webhook.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { webhookPublisher } from '../webhooks/render/agency.ts';
 
 /**
@@ -80,7 +81,7 @@ export const webhooks = defineModel<Own, WebhookEvent>({
 
 const webhooksById = batchesOf(async (knex: Knex, ids): Promise<ReadonlyMap<string, WebhookRow>> => {
   const found = await knex
-    .raw('select * from read.webhooks where id = any(?::uuid[])', [[...ids]])
+    .raw(`select * from ${view('webhooks')} as webhooks where id = any(?::uuid[])`, [[...ids]])
     .options({ name: 'webhooks-by-id' });
   return new Map(found.rows.map((row: Record<string, unknown>) => [row.id, asRow(webhooks, row)]));
 });
@@ -97,13 +98,19 @@ export const listWebhooks = async (
   workspaceId: string,
   page: PageOf<NewestFirst>,
 ): Promise<Page<WebhookRow>> =>
-  newestFirst(knex('read.webhooks').where({ workspace_id: workspaceId }).whereNull('deleted_at'), webhooks, page);
+  newestFirst(
+    knex(`${view('webhooks')} as webhooks`)
+      .where({ workspace_id: workspaceId })
+      .whereNull('deleted_at'),
+    webhooks,
+    page,
+  );
 
 /** For the administrator: how many signing secrets are derived from each version of the secret key. */
 export const webhookKeyVersions = async (pool: Pool, now: string): Promise<ReadonlyMap<string, number>> => {
   const { rows } = await pool.query<{ version: string; n: number }>(
     `select one ->> 'keyVersion' as version, count(*)::int as n
-     from read.webhooks w cross join jsonb_array_elements(w.secrets) as one
+     from ${view('webhooks')} w cross join jsonb_array_elements(w.secrets) as one
      where w.deleted_at is null
        and (one ->> 'expiresAt' is null or (one ->> 'expiresAt')::timestamptz > $1::timestamptz)
      group by 1`,

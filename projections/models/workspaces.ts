@@ -7,6 +7,7 @@ import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 import { workspacePublisher } from '../webhooks/render/agency.ts';
 import { isWithdrawnSql } from './sql.ts';
 
@@ -114,7 +115,9 @@ export const renderAgency = (
 });
 
 export const getWorkspace = async (knex: Knex, id: string): Promise<WorkspaceRow | null> => {
-  const row = await knex('read.workspaces').where({ id }).first();
+  const row = await knex(`${view('workspaces')} as workspaces`)
+    .where({ id })
+    .first();
   return row === undefined ? null : asRow(workspaces, row);
 };
 
@@ -128,7 +131,7 @@ export const roleOfMember = async (
     name: 'role-of-member',
     text: `select members -> $2::text ->> 'role' as role,
         ${isWithdrawnSql({ workspace: 'w.id' })} as is_withdrawn
-      from read.workspaces w where id = $1`,
+      from ${view('workspaces')} w where id = $1`,
     values: [workspaceId, memberId],
   });
   const [row] = rows;
@@ -145,7 +148,7 @@ export interface LiveWorkspace {
 /** Of all agencies, oldest first, without their sandbox twins. */
 export const listLiveWorkspaces = async (pool: Pool): Promise<readonly LiveWorkspace[]> => {
   const { rows } = await pool.query<LiveWorkspace>(
-    `select id::text, name, timezone, members from read.workspaces where mode = 'live' order by created_at, id`,
+    `select id::text, name, timezone, members from ${view('workspaces')} as workspaces where mode = 'live' order by created_at, id`,
   );
   return rows;
 };
@@ -155,8 +158,8 @@ export const firstWorkspace = async (
   pool: Pool,
 ): Promise<(Omit<LiveWorkspace, 'name'> & { readonly keys: number }) | null> => {
   const { rows } = await pool.query<Omit<LiveWorkspace, 'name'> & { readonly keys: string }>(
-    `select w.id::text, w.timezone, w.members, (select count(*) from read.api_keys k where k.workspace_id = w.id) as keys
-     from read.workspaces w where w.mode = 'live' order by w.created_at, w.id limit 1`,
+    `select w.id::text, w.timezone, w.members, (select count(*) from ${view('api_keys')} k where k.workspace_id = w.id) as keys
+     from ${view('workspaces')} w where w.mode = 'live' order by w.created_at, w.id limit 1`,
   );
   const [row] = rows;
   return row === undefined ? null : { ...row, keys: Number(row.keys) };
@@ -179,7 +182,7 @@ export const workspacesOfPerson = async (
     name: 'workspaces-of-person',
     text: `select w.id::text, w.name, w.timezone, m.key as member_id, m.value ->> 'role' as role,
              ${isWithdrawnSql({ workspace: 'w.id' })} as is_withdrawn
-           from read.workspaces w cross join lateral jsonb_each(w.members) m
+           from ${view('workspaces')} w cross join lateral jsonb_each(w.members) m
            where w.people @> array[$1::text] and m.value ->> 'personId' = $1 order by w.created_at, w.id limit 100`,
     values: [personId],
   });

@@ -8,6 +8,7 @@ import { platforms } from '#schemas/common.ts';
 import type { CadenceSource } from '#services/workflows/cadence/check.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { countedSql, slotAtSql, waitingSql } from '../models/sql.ts';
+import { view } from '../shapes.ts';
 import { postingRulesOf } from './posting-rules.ts';
 
 /** When the targets of an account go out, or went out. */
@@ -26,7 +27,7 @@ const callsOfPost = `case when t.platform in (${names(withThreads)}) then (
   select coalesce(jsonb_array_length(nullif(b.body -> 'thread', 'null') -> 'segments'), 1)
     + (t.platform = 'x' and exists (select 1 from jsonb_array_elements(b.body -> 'variants') v
       where v ->> 'platform' = 'x' and ${showsSomethingSql("v -> 'overrides' ->> 'firstComment'")}))::int
-  from read.posts p cross join lateral (select ${bodyAtSql} as body) b where p.id = t.post_id) end`;
+  from ${view('posts')} p cross join lateral (select ${bodyAtSql} as body) b where p.id = t.post_id) end`;
 const callsSql = `coalesce(${callsMade}, ${callsOfPost}, 1)`;
 
 const ms = (sql: string): string => `round(extract(epoch from ${sql}) * 1000)::float8`;
@@ -36,7 +37,7 @@ export const slotsSql = `
   select a.key, t.id::text as "targetId", ${ms('t.at')} as at, ${callsSql} as calls
   from unnest($1::text[], $2::uuid[], $3::timestamptz[], $4::timestamptz[]) as a (key, account_id, lo, hi)
   cross join lateral (
-    select id, platform, post_id, post_revision, status, published_at, segments, ${slotAtSql} as at from read.post_targets
+    select id, platform, post_id, post_revision, status, published_at, segments, ${slotAtSql} as at from ${view('post_targets')} as post_targets
     where account_id = a.account_id and ${slotAtSql} > a.lo and ${slotAtSql} < a.hi and ${countedSql}
     order by ${slotAtSql}, id limit ${maxSlots}
   ) t`;
@@ -113,12 +114,12 @@ export const takenSql = `
     null::text as state from held
   union all
   select h.key, null::text, null::jsonb, t.id::text, null::float8, t.revision, 'shown'
-  from held h cross join lateral jsonb_array_elements(h.entries) e join read.post_targets t on t.id = (e ->> 'targetId')::uuid
+  from held h cross join lateral jsonb_array_elements(h.entries) e join ${view('post_targets')} t on t.id = (e ->> 'targetId')::uuid
   union all
   select a.key, null, null, t.id::text, ${ms('t.at')}, ${callsSql},
     case when t.status = 'publishing' and t.schedule_mode <> 'native' then 'under_way' else 'out' end
   from asked a cross join lateral (
-    select id, platform, post_id, post_revision, status, schedule_mode, published_at, segments, ${slotAtSql} as at from read.post_targets
+    select id, platform, post_id, post_revision, status, schedule_mode, published_at, segments, ${slotAtSql} as at from ${view('post_targets')} as post_targets
     where account_id = a.account_id and workspace_id = a.workspace_id
       and ${slotAtSql} > a.lo and ${slotAtSql} < a.hi and ${countedSql}
       and (segments is not null or status in ('published', 'publishing', 'outcome_unknown', 'handed_to_platform'))
@@ -127,7 +128,7 @@ export const takenSql = `
   union all
   select a.key, null, null, t.id::text, ${ms('t.retry_at')}, ${callsSql}, 'waiting'
   from asked a cross join lateral (
-    select id, platform, post_id, post_revision, status, published_at, segments, retry_at from read.post_targets
+    select id, platform, post_id, post_revision, status, published_at, segments, retry_at from ${view('post_targets')} as post_targets
     where account_id = a.account_id and workspace_id = a.workspace_id and retry_at > a.waiting
       and ${waitingSql} and segments is null and failure ->> 'code' = '${cadenceReached.code}'
     order by retry_at, id limit ${maxSlots}

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { TargetStatus } from '#schemas/target.ts';
+import { view } from '../shapes.ts';
 
 /** Targets of the posts of a campaign, and campaigns with a shift that is not completed. */
 
@@ -11,7 +12,7 @@ export interface CampaignTarget {
 /**
  * `$1`: workspace, `$2`: campaign, `$5`: clients whose targets are meant; null: those of all. Of the plan in force alone.
  */
-const targets = `read.posts p join read.post_targets t on t.post_id = p.id and t.post_revision >= p.plan_revision
+const targets = `${view('posts')} p join ${view('post_targets')} t on t.post_id = p.id and t.post_revision >= p.plan_revision
   where p.workspace_id = $1 and p.campaign_id = $2 and p.status <> 'discarded'
     and ($5::uuid[] is null or t.client_id = any($5))`;
 
@@ -61,7 +62,7 @@ export const postsBehindOf = async (
   limit: number,
 ): Promise<readonly string[]> => {
   const { rows } = await pool.query<{ id: string }>(
-    `select id::text as id from read.posts p where p.fan_out_behind and p.workspace_id = $1 and p.campaign_id = $2
+    `select id::text as id from ${view('posts')} p where p.fan_out_behind and p.workspace_id = $1 and p.campaign_id = $2
      limit $3`,
     [workspaceId, campaignId, limit],
   );
@@ -86,7 +87,7 @@ export const shiftingBefore = async (
   after: ShiftingCampaign,
 ): Promise<readonly ShiftingCampaign[]> => {
   const { rows } = await pool.query<ShiftingCampaign>(
-    `select id::text as id, shifting_since::text as since from read.campaigns
+    `select id::text as id, shifting_since::text as since from ${view('campaigns')} as campaigns
      where shifting_since is not null and shifting_since < $1
        and (shifting_since, id) > ($2::timestamptz, $3::uuid)
      order by shifting_since, id limit 100`,

@@ -3,6 +3,7 @@ import { apikey } from '#domain/apikey.ts';
 import { grant } from '#domain/grant.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { view } from '../shapes.ts';
 
 /**
  * Limits the keys and the grants of a workspace that have power. Each is a stream of its own, and an append to it cannot
@@ -22,8 +23,8 @@ const lockClass = 7_070_720;
 export type CredentialKind = 'apikey' | 'grant';
 
 const limits: Readonly<Record<CredentialKind, { readonly view: string; readonly most: number }>> = {
-  apikey: { view: 'read.api_keys', most: maxKeys },
-  grant: { view: 'read.grants', most: maxGrants },
+  apikey: { view: view('api_keys'), most: maxKeys },
+  grant: { view: view('grants'), most: maxGrants },
 };
 
 const take = async (tx: PoolClient, kind: CredentialKind, workspaceId: string, id: string): Promise<boolean> => {
@@ -34,14 +35,14 @@ const take = async (tx: PoolClient, kind: CredentialKind, workspaceId: string, i
     [workspaceId, kind],
   );
   const own = await tx.query(
-    `select from ops.credential_places where id = $1 union all select from ${view} where id = $1`,
+    `select from ops.credential_places where id = $1 union all select from ${view} v where id = $1`,
     [id],
   );
   if (own.rowCount !== 0) return true;
   const taken = await tx.query(
     `insert into ops.credential_places (id, kind, workspace_id) select $3, $2, $1
      where (select count(*) from (
-         select from ${view} where workspace_id = $1 and revoked_at is null and expires_at > now() limit $4) live)
+         select from ${view} v where workspace_id = $1 and revoked_at is null and expires_at > now() limit $4) live)
        + (select count(*) from ops.credential_places where workspace_id = $1 and kind = $2) < $4`,
     [workspaceId, kind, id, most],
   );

@@ -1,6 +1,7 @@
 import type { ClientBase, Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
 import { isOpenTarget } from '../models/sql.ts';
+import { view } from '../shapes.ts';
 
 /** Open work of accounts that are or were disconnected. */
 
@@ -17,9 +18,9 @@ export const disconnectedWithOpen = async (
   const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
     `select a.id::text as id, a.workspace_id::text as "workspaceId",
        a.disconnected_revision as revision
-     from read.accounts a
+     from ${view('accounts')} a
      where a.disconnected_at > $1 and a.id > $2
-       and exists (select from read.post_targets t where t.account_id = a.id and ${isOpenTarget('t')}
+       and exists (select from ${view('post_targets')} t where t.account_id = a.id and ${isOpenTarget('t')}
          and (a.reconnected_at is null or t.created_at < a.reconnected_at))
      order by a.id limit 500`,
     [since, afterId],
@@ -53,7 +54,7 @@ export const openTargetsOfAccount = async (
   after: OpenTarget,
 ): Promise<readonly OpenTarget[]> => {
   const { rows } = await db.query<OpenTarget>(
-    `select t.id::text as id, t.post_id::text as "postId", t.due_at::text as "dueAt" from read.post_targets t
+    `select t.id::text as id, t.post_id::text as "postId", t.due_at::text as "dueAt" from ${view('post_targets')} t
      where t.account_id = $1 and ${isOpenTarget('t')} and ($2::timestamptz is null or t.created_at < $2)
        and (t.due_at, t.id) > ($3::timestamptz, $4::uuid)
      order by t.due_at, t.id limit 100`,
@@ -89,7 +90,7 @@ export const unusedCredentials = async (
        select c.account_id::text as id, c.workspace_id::text as "workspaceId",
          case when a.id is null then c.kept_at else a.disconnected_at end as since,
          row_number() over (partition by c.workspace_id order by c.account_id) as place
-       from ops.network_credentials c left join read.accounts a on a.id = c.account_id
+       from ops.network_credentials c left join ${view('accounts')} a on a.id = c.account_id
        where c.platform = $1 and c.account_id <> all($2::uuid[])
          and ((a.id is null and c.kept_at < now() - interval '1 hour') or (a.status = 'disconnected'
            and c.kept_at < greatest(a.disconnected_at, now() - interval '1 hour')))
@@ -113,10 +114,10 @@ export const archivedWithOpen = async (
   afterId: string,
 ): Promise<readonly { readonly id: string; readonly workspaceId: string; readonly revision: number }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string; revision: number }>(
-    `select c.id::text as id, c.workspace_id::text as "workspaceId", c.revision::int as revision from read.clients c
+    `select c.id::text as id, c.workspace_id::text as "workspaceId", c.revision::int as revision from ${view('clients')} c
      where c.archived_at > $1 and c.id > $2 and (
-       exists (select from read.post_targets t where t.client_id = c.id and ${isOpenTarget('t')})
-       or exists (select from read.invites i where i.client_id = c.id and ${isOpenInvite('i')}))
+       exists (select from ${view('post_targets')} t where t.client_id = c.id and ${isOpenTarget('t')})
+       or exists (select from ${view('invites')} i where i.client_id = c.id and ${isOpenInvite('i')}))
      order by c.id limit 500`,
     [since, afterId],
   );
@@ -130,7 +131,7 @@ export const openTargetsOf = async (
   afterPostId: string,
 ): Promise<readonly { readonly postId: string; readonly targetIds: string[] }[]> => {
   const { rows } = await db.query<{ postId: string; targetIds: string[] }>(
-    `select t.post_id::text as "postId", array_agg(t.id::text order by t.id) as "targetIds" from read.post_targets t
+    `select t.post_id::text as "postId", array_agg(t.id::text order by t.id) as "targetIds" from ${view('post_targets')} t
      where t.client_id = $1 and ${isOpenTarget('t')} and t.post_id > $2
      group by t.post_id order by t.post_id limit 100`,
     [clientId, afterPostId],
@@ -145,7 +146,7 @@ export const openInvitesOf = async (
   afterId: string,
 ): Promise<readonly string[]> => {
   const { rows } = await db.query<{ id: string }>(
-    `select i.id::text as id from read.invites i
+    `select i.id::text as id from ${view('invites')} i
      where i.client_id = $1 and ${isOpenInvite('i')} and i.id > $2 order by i.id limit 100`,
     [clientId, afterId],
   );
@@ -166,7 +167,7 @@ export const liveIds = async (
   externalIds: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   const { rows } = await pool.query<{ id: string }>(
-    `select distinct a.external_id as id from read.accounts a
+    `select distinct a.external_id as id from ${view('accounts')} a
      where a.platform = $1 and a.external_id = any($2) and ${isLive('a')}`,
     [platform, externalIds],
   );
@@ -181,7 +182,7 @@ export const liveAccounts = async (
   limit: number,
 ): Promise<readonly { readonly id: string; readonly workspaceId: string }[]> => {
   const { rows } = await pool.query<{ id: string; workspaceId: string }>(
-    `select a.id::text as id, a.workspace_id::text as "workspaceId" from read.accounts a
+    `select a.id::text as id, a.workspace_id::text as "workspaceId" from ${view('accounts')} a
      where a.platform = $1 and a.external_id = $2 and a.status = 'connected'
        and ($3::uuid is null or a.id > $3) and ${isLive('a')}
      order by a.id limit $4`,
@@ -211,7 +212,7 @@ export const pushedPlaces = async (
        select (select h.place from ops.pushed_posts h where h.place > p.place order by h.place limit 1)
        from places p where p.place is not null
      )
-     select p.place::text as place, not exists (select from read.accounts a
+     select p.place::text as place, not exists (select from ${view('accounts')} a
        where a.platform = $1 and a.external_id = p.place::text and ${isLive('a')}) as "isLeft"
      from (select place from places where place is not null limit $3) p`,
     [platform, after, limit],

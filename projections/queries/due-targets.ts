@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { everyWorkspace } from '#runtime/work/publishing-hold.ts';
+import { view } from '../shapes.ts';
 
 /** The publisher's searches for targets with work to do. Leases say which targets another process works on. */
 
@@ -49,7 +50,7 @@ const isHeld = (row: string, bySetting: string): string => `(${row}.status in ('
 
 /** The network of the row's account; an account that the read model does not show yet counts as live. */
 const networkOf = (row: string): string =>
-  `coalesce((select a.network from read.accounts a where a.id = ${row}.account_id), 'live') || '/' || ${row}.platform`;
+  `coalesce((select a.network from ${view('accounts')} a where a.id = ${row}.account_id), 'live') || '/' || ${row}.platform`;
 
 /**
  * Runs a statement that may use indexes alone. NOTE: a session keeps its plan for as long as it lives, and makes it
@@ -91,7 +92,7 @@ with walked as materialized (
   cross join lateral (
     select s.*, row_number() over () = n.rows as "isEdge" from (
       select t.id, t.workspace_id, t.account_id, t.platform, t.status, t.revision, t.next_action_at
-      from read.post_targets t
+      from ${view('post_targets')} t
       where t.next_action_at is not null and t.status <> 'outcome_unknown' and t.platform >= n.platform
         and (t.platform, t.next_action_at, t.id) < (n.platform, n.at, n.id)
       order by t.platform ${direction}, t.next_action_at ${direction}, t.id ${direction}
@@ -156,7 +157,7 @@ with rested as materialized (
     order by l.not_before desc, l.id desc limit $4) s
 ), bare as materialized (
   select s.*, row_number() over () = $7 as "isEdge" from (
-    select t.id, t.next_action_at as at from read.post_targets t
+    select t.id, t.next_action_at as at from ${view('post_targets')} t
     where t.status = 'outcome_unknown' and t.next_action_at is not null
       and (t.next_action_at, t.id) < (coalesce($5::timestamptz, now()), $6::uuid)
     order by t.next_action_at desc, t.id desc limit $7) s
@@ -165,7 +166,7 @@ with rested as materialized (
   from (select id::uuid from rested union select b.id from bare b where not ${isTaken('b.id', '$1')}) c
   cross join lateral (
     select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, p.next_action_at
-    from read.post_targets p where p.id = c.id offset 0
+    from ${view('post_targets')} p where p.id = c.id offset 0
   ) t
   where t.status = 'outcome_unknown' and t.id not in (select unnest($10::uuid[]))
 ), ranked as (

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Mode } from '#schemas/common.ts';
+import { view } from '../shapes.ts';
 
 /**
  * What goes on in a workspace and its sandbox though its maker may be gone. The models do not have the makers of links and
@@ -28,7 +29,7 @@ export const keysOfMember = async (
   (
     await pool.query(
       `select id::text, name, mode, expires_at as "expiresAt", revoked_at is null and expires_at > $3 as "isOpen"
-       from read.api_keys where workspace_id = $1 and member_id = $2 order by created_at desc, id desc limit 1000`,
+       from ${view('api_keys')} as api_keys where workspace_id = $1 and member_id = $2 order by created_at desc, id desc limit 1000`,
       [liveId, memberId, now],
     )
   ).rows;
@@ -45,7 +46,7 @@ const candidates = async (pool: Pool, sql: string, values: readonly unknown[]): 
 export const openConnectInvites = (pool: Pool, tenants: readonly string[], now: string) =>
   candidates(
     pool,
-    `select i.id::text, i.workspace_id::text as "workspaceId" from read.clients c join read.invites i on i.client_id = c.id
+    `select i.id::text, i.workspace_id::text as "workspaceId" from ${view('clients')} c join ${view('invites')} i on i.client_id = c.id
      where c.workspace_id = any($1::uuid[]) and i.created_at > $2::timestamptz - interval '7 days'
        and i.revoked_at is null and i.expires_at > $2
      order by i.created_at desc, i.id desc`,
@@ -56,7 +57,7 @@ export const openConnectInvites = (pool: Pool, tenants: readonly string[], now: 
 export const pendingRequests = (pool: Pool, tenants: readonly string[]) =>
   candidates(
     pool,
-    `select id::text, workspace_id::text as "workspaceId" from read.approvals
+    `select id::text, workspace_id::text as "workspaceId" from ${view('approvals')} as approvals
      where workspace_id = any($1::uuid[]) and status = 'pending' order by created_at desc, id desc`,
     [tenants],
   );
@@ -64,7 +65,7 @@ export const pendingRequests = (pool: Pool, tenants: readonly string[]) =>
 export const liveWebhooks = (pool: Pool, tenants: readonly string[]) =>
   candidates(
     pool,
-    `select id::text, workspace_id::text as "workspaceId" from read.webhooks
+    `select id::text, workspace_id::text as "workspaceId" from ${view('webhooks')} as webhooks
      where workspace_id = any($1::uuid[]) and deleted_at is null order by created_at desc, id desc`,
     [tenants],
   );
@@ -73,7 +74,7 @@ export const liveWebhooks = (pool: Pool, tenants: readonly string[]) =>
 export const recyclesSetBy = (pool: Pool, tenants: readonly string[], actorIds: readonly string[]) =>
   candidates(
     pool,
-    `select p.id::text, p.workspace_id::text as "workspaceId" from read.clients c join read.posts p on p.client_id = c.id
+    `select p.id::text, p.workspace_id::text as "workspaceId" from ${view('clients')} c join ${view('posts')} p on p.client_id = c.id
      where c.workspace_id = any($1::uuid[]) and (p.recycle ->> 'enabled')::bool
        and p.recycle -> 'setBy' ->> 'id' = any($2::text[])
      order by p.created_at desc, p.id desc`,

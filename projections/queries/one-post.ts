@@ -5,6 +5,7 @@ import { lastDecisionSql } from '../models/approvals.ts';
 import { posts, type ShownPost, shownOfPost } from '../models/posts.ts';
 import { shownCampaignOf } from '../models/sql.ts';
 import { postTargets, type ShownTarget, shownOfTarget } from '../models/targets.ts';
+import { ownProjections, view } from '../shapes.ts';
 
 /** One post with its targets, as GET /posts/{id} shows it. */
 
@@ -20,9 +21,9 @@ const maxPostsAtOnce = 8;
  * each target, the columns that are counted, which change between two revisions of the post, its last decision, and
  * whether its campaign is deleted.
  */
-const versionOfPost = `concat_ws(' ', (select live from ops.projections where name = 'posts'), p.revision, p.counts,
+const versionOfPost = `concat_ws(' ', (select l.live from ${ownProjections} l where l.name = 'posts'), p.revision, p.counts,
   p.publishing_count, extract(epoch from p.scheduled_at), ${shownCampaignOf('p')}, ${lastDecisionSql('p')},
-  (select string_agg(revision::text, ',' order by id) from read.post_targets where post_id = p.id))`;
+  (select string_agg(revision::text, ',' order by id) from ${view('post_targets')} as post_targets where post_id = p.id))`;
 
 interface FoundPost {
   readonly workspaceId: string;
@@ -44,9 +45,9 @@ const postsById = batchesOf(async (pool: Pool, keys): Promise<ReadonlyMap<string
     text: `
       select p.id, k.known, p.workspace_id as "workspaceId", v.version, case when v.version <> k.known then
         (select row_to_json(s) from (select ${columns.join(', ')}, ${lastDecisionSql('p')} as last_decision,
-          (select json_agg(t) from (select ${shownOfTarget.join(', ')} from read.post_targets where post_id = p.id) t)
+          (select json_agg(t) from (select ${shownOfTarget.join(', ')} from ${view('post_targets')} as post_targets where post_id = p.id) t)
           as targets) s) end as whole
-      from unnest($1::uuid[], $2::text[]) as k (id, known) join read.posts p on p.id = k.id
+      from unnest($1::uuid[], $2::text[]) as k (id, known) join ${view('posts')} p on p.id = k.id
       cross join lateral (select ${versionOfPost} as version offset 0) v`,
     values: [keys.map((key) => key.slice(0, uuidLength)), keys.map((key) => key.slice(uuidLength + 1))],
   });

@@ -7,6 +7,7 @@ import { type NewestFirst, newestFirst, type Page, type PageOf, substring } from
 import { lastDecisionSql } from '../models/approvals.ts';
 import { listedAt, type PostRow, posts, searchedText } from '../models/posts.ts';
 import { goesToClientsAlone, shownCampaignOf, twice } from '../models/sql.ts';
+import { view } from '../shapes.ts';
 import { isMergeable, isUnled, type Lead, merged, uuids } from './merged-scans.ts';
 
 /** The list of posts. */
@@ -59,7 +60,7 @@ const postsOn = async (
   workspaceId: string,
   platforms: readonly Platform[],
 ): Promise<readonly string[] | null> => {
-  const targets = await knex('read.post_targets')
+  const targets = await knex(`${view('post_targets')} as post_targets`)
     .select('post_id')
     .where({ workspace_id: workspaceId })
     .whereRaw('status = any(?::text[]) and platform = any(?::text[])', [[...targetStatuses], [...platforms]])
@@ -77,7 +78,7 @@ export const listPosts = async (
   const { statuses, platforms, clientId, clientIds, campaignId, after } = { ...filters, ...page };
   const few = platforms === undefined ? null : await postsOn(knex, workspaceId, platforms);
   const leads = few === null ? leadsOf(workspaceId, filters) : [];
-  const query = knex('read.posts').whereRaw(`status <> 'discarded'`);
+  const query = knex(`${view('posts')} as posts`).whereRaw(`status <> 'discarded'`);
   if (few !== null) query.whereRaw('id = any(?::uuid[])', [[...few]]);
   if (leads.length === 0) query.where({ workspace_id: workspaceId });
   if (isUnled(leads, 'client_id')) {
@@ -88,7 +89,7 @@ export const listPosts = async (
     query.whereRaw('shown_status = any(?::text[])', [[...statuses]]);
   if (clientId !== undefined) {
     // A client has posts of one workspace only: where its first one does not match, none does, and none is looked at.
-    query.whereRaw('(select c.workspace_id = ? from read.posts c where c.client_id = ? limit 1)', [
+    query.whereRaw(`(select c.workspace_id = ? from ${view('posts')} c where c.client_id = ? limit 1)`, [
       workspaceId,
       clientId,
     ]);
@@ -97,7 +98,7 @@ export const listPosts = async (
   if (platforms !== undefined) query.whereRaw('platforms && ?::text[]', [[...platforms]]);
   if (campaignId !== undefined) {
     // One of them, looked at once.
-    query.whereRaw('(select c.deleted_at from read.campaigns c where c.id = ?) is null', [campaignId]);
+    query.whereRaw(`(select c.deleted_at from ${view('campaigns')} c where c.id = ?) is null`, [campaignId]);
     if (isUnled(leads, 'campaign_id')) query.where({ campaign_id: campaignId });
   }
   if (filters.externalRef !== undefined) query.where({ external_ref: filters.externalRef });
@@ -113,7 +114,7 @@ export const listPosts = async (
       .select(knex.raw(`${shownCampaignOf('posts')} as campaign_id, ${lastDecisionSql('posts')} as last_decision`));
   if (leads.length === 0) return newestFirst(shown(query), posts, page);
   const ids = merged(knex, query, leads, { by: 'created_at', order: 'desc', limit: page.limit + 1 });
-  const found = knex('read.posts')
+  const found = knex(`${view('posts')} as posts`)
     .where({ workspace_id: workspaceId })
     .where('id', '=', knex.raw('any(?)', [ids]));
   return newestFirst(shown(found), posts, { after: null, limit: page.limit });
@@ -132,7 +133,7 @@ export const beforeAllPosts: PostBehind = {
 
 /** Oldest change first. `$1`, `$2`: change and id of the last one seen. */
 export const behindSql = `
-select p.id::text as id, p.updated_at::text as "updatedAt" from read.posts p
+select p.id::text as id, p.updated_at::text as "updatedAt" from ${view('posts')} p
 where p.fan_out_behind and (p.updated_at, p.id) > ($1::timestamptz, $2::uuid)
 order by p.updated_at, p.id limit 100`;
 
@@ -150,7 +151,7 @@ export const countPostsBehind = async (
 ): Promise<{ readonly posts: number; readonly oldestSeconds: number }> => {
   const { rows } = await pool.query<{ posts: number; age: number | null }>(
     `select count(*)::int as posts, extract(epoch from now() - min(updated_at))::float8 as age from (
-       select updated_at from read.posts where fan_out_behind order by updated_at limit ${limit}) as behind`,
+       select updated_at from ${view('posts')} as posts where fan_out_behind order by updated_at limit ${limit}) as behind`,
   );
   return { posts: rows[0]?.posts ?? 0, oldestSeconds: rows[0]?.age ?? 0 };
 };
@@ -158,7 +159,7 @@ export const countPostsBehind = async (
 /** The post whose plan names a target that is not written yet; null where there is none. */
 export const postPlanning = async (pool: Pool, workspaceId: string, targetId: string): Promise<string | null> => {
   const { rows } = await pool.query<{ id: string }>(
-    `select id from read.posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,
+    `select id from ${view('posts')} as posts where fan_out_behind and workspace_id = $1 and standings ? $2 limit 1`,
     [workspaceId, targetId],
   );
   return rows[0]?.id ?? null;
@@ -167,7 +168,7 @@ export const postPlanning = async (pool: Pool, workspaceId: string, targetId: st
 /** The post that asks for this approval, whose request may not be written yet; null where there is none. */
 export const postAskingFor = async (pool: Pool, workspaceId: string, approvalId: string): Promise<string | null> => {
   const { rows } = await pool.query<{ id: string }>(
-    `select id from read.posts
+    `select id from ${view('posts')} as posts
      where approval ->> 'status' = 'pending' and approval ->> 'id' = $2 and workspace_id = $1 limit 1`,
     [workspaceId, approvalId],
   );

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import { batchesOf } from '#contracts/base/batches.ts';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
+import { view } from '../shapes.ts';
 
 /** What an operator set for the posts of a workspace. */
 
@@ -23,7 +24,7 @@ const loadRules = async (pool: Pool, ids: readonly string[]): Promise<ReadonlyMa
   const { rows } = await pool.query<PostingRules & { readonly id: string }>({
     name: 'posting-rules',
     text: `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision", cadence
-           from read.workspaces where id = any($1::uuid[])`,
+           from ${view('workspaces')} as workspaces where id = any($1::uuid[])`,
     values: [[...ids]],
   });
   return new Map(rows.map(({ id, ...rules }) => [id, rules]));
@@ -65,7 +66,7 @@ export const workspacesWithQuota = async (
 ): Promise<readonly (PostingRules & { readonly id: string; readonly quotaRevision: number })[]> => {
   const { rows } = await pool.query(
     `select id::text as id, timezone, posting_quota as quota, posting_quota_revision as "quotaRevision", cadence
-     from read.workspaces where posting_quota_revision is not null and id > $1::uuid order by id limit 500`,
+     from ${view('workspaces')} as workspaces where posting_quota_revision is not null and id > $1::uuid order by id limit 500`,
     [after],
   );
   return rows;

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
 import { toIso } from '../engine/rows.ts';
+import { view } from '../shapes.ts';
 
 /** The targets that count against the quota of a workspace. */
 
@@ -21,7 +22,7 @@ export const countedTargets = async (
   after: QuotaTarget | null,
 ): Promise<readonly QuotaTarget[]> => {
   const { rows } = await pool.query<QuotaTarget & { readonly dueAt: unknown }>(
-    `select id::text as id, post_id::text as "postId", due_at as "dueAt" from read.post_targets
+    `select id::text as id, post_id::text as "postId", due_at as "dueAt" from ${view('post_targets')} as post_targets
      where workspace_id = $1 and (due_at, id) > ($2::timestamptz, $3::uuid) and ${counted}
      order by due_at, id limit 500`,
     after === null
@@ -52,7 +53,7 @@ export const usedPlaces = async (
     name: 'quota-used',
     text: `select platform, (count(*) filter (where is_out))::int as used, (count(*) filter (where not is_out))::int as scheduled
            from (select platform, status in ('published', 'publishing', 'outcome_unknown') as is_out
-                 from read.post_targets
+                 from ${view('post_targets')} as post_targets
                  where workspace_id = $1 and due_at >= $2 and due_at < $3 and ${counted} limit ${maxCounted}) t
            group by platform order by platform`,
     values: [workspaceId, from, to],

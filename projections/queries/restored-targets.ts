@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
+import { view } from '../shapes.ts';
 
 /** What the work after a restore reads of targets. */
 
@@ -12,7 +13,7 @@ export const takenPosts = async (
 ): Promise<ReadonlySet<string>> => {
   if (externalIds.length === 0) return new Set();
   const { rows } = await pool.query<{ id: string }>(
-    `select external_id as id from read.post_targets
+    `select external_id as id from ${view('post_targets')} as post_targets
      where account_id = $1 and external_id = any($2::text[]) and id <> $3`,
     [accountId, externalIds, exceptTargetId],
   );
@@ -37,7 +38,7 @@ export const targetsWithWorkBefore = async (
 ): Promise<{ readonly ids: readonly string[]; readonly next: PageAfter }> => {
   const which = of === 'unknown' ? `status = 'outcome_unknown'` : `platform = $5 and status <> 'outcome_unknown'`;
   const { rows } = await pool.query<NonNullable<PageAfter>>(
-    `select id::text, next_action_at::text as at from read.post_targets
+    `select id::text, next_action_at::text as at from ${view('post_targets')} as post_targets
      where next_action_at is not null and ${which} and next_action_at <= $1
        and ($2::timestamptz is null or (next_action_at, id) > ($2::timestamptz, $3::uuid))
      order by next_action_at, id limit $4`,

@@ -4,6 +4,7 @@ import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { ofClientsAlone, threeTimes } from '../models/sql.ts';
+import { view } from '../shapes.ts';
 
 /** Posts that go, or went, to an account with a given text around a given time. */
 
@@ -52,13 +53,13 @@ const getsText = `
 
 /** Targets of one account on one side of the time, the latest first. One column orders both walks of the index. */
 const before = `
-  select post_id, post_revision, due_at from read.post_targets t
+  select post_id, post_revision, due_at from ${view('post_targets')} t
   where t.account_id = a.account_id and t.due_at <= a.due_at
     and t.due_at > a.due_at - interval '${hours} hours' and t.status not in ('canceled', 'failed')
   order by t.due_at desc, t.id desc limit ${maxCompared}`;
 const after = `
   select * from (
-    select post_id, post_revision, due_at from read.post_targets t
+    select post_id, post_revision, due_at from ${view('post_targets')} t
     where t.account_id = a.account_id and t.due_at > a.due_at
       and t.due_at < a.due_at + interval '${hours} hours' and t.status not in ('canceled', 'failed')
     order by t.due_at, t.id limit ${maxCompared}
@@ -73,7 +74,7 @@ const after = `
 const latestOf = (targets: string, among: string): string => `
   (select t.post_id, t.due_at
   from (${targets}) t
-  cross join lateral (select * from read.posts p where p.id = t.post_id offset 0) p
+  cross join lateral (select * from ${view('posts')} p where p.id = t.post_id offset 0) p
   where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
     and jsonb_path_match(${bodyAtSql}, a.gets_text, a.looked)${among}
   order by t.due_at desc limit 1)`;

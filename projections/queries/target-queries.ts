@@ -4,6 +4,7 @@ import { type TargetStatus, targetStatuses } from '#schemas/target.ts';
 import { asRow, type Page, pageOf } from '../engine/rows.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { postTargets, type TargetContent, type TargetRow } from '../models/targets.ts';
+import { view } from '../shapes.ts';
 import { isMergeable, isUnled, type Lead, merged, uuids } from './merged-scans.ts';
 
 /** Targets as they are read, each with the content of its post. */
@@ -26,7 +27,7 @@ const contentOf = ({ c, m, v, t }: RawContent): TargetContent => ({ content: c, 
 
 export const getTarget = async (knex: Knex, workspaceId: string, id: string): Promise<TargetWithContent | null> => {
   const found = await knex.raw(
-    `select t.*, ${content} from read.post_targets t join read.posts p on p.id = t.post_id
+    `select t.*, ${content} from ${view('post_targets')} t join ${view('posts')} p on p.id = t.post_id
      cross join lateral (select ${bodyAtSql} as body) b
      where t.id = ? and t.workspace_id = ?`,
     [id, workspaceId],
@@ -45,7 +46,7 @@ export const clientsOfTargets = async (
 ): Promise<ReadonlyMap<string, { readonly clientId: string; readonly postClientId: string }>> => {
   const { rows } = await knex.raw(
     `select t.id, t.client_id as "clientId", p.client_id as "postClientId"
-     from read.post_targets t join read.posts p on p.id = t.post_id
+     from ${view('post_targets')} t join ${view('posts')} p on p.id = t.post_id
      where t.workspace_id = ? and t.id = any(?::uuid[])`,
     [workspaceId, [...ids]],
   );
@@ -120,11 +121,11 @@ const onlyOfOwn = (query: Knex.QueryBuilder, workspaceId: string, filters: Targe
     query.whereRaw(
       `(select a.workspace_id = ? and a.client_id = any(coalesce(?::uuid[], array[a.client_id]))
           and a.platform = any(coalesce(?::text[], array[a.platform]))
-        from read.post_targets a where a.account_id = ? limit 1)`,
+        from ${view('post_targets')} a where a.account_id = ? limit 1)`,
       [workspaceId, listOrNull(clients), listOrNull(networks), accountId],
     );
   } else if (clientId !== undefined) {
-    query.whereRaw('(select c.workspace_id = ? from read.post_targets c where c.client_id = ? limit 1)', [
+    query.whereRaw(`(select c.workspace_id = ? from ${view('post_targets')} c where c.client_id = ? limit 1)`, [
       workspaceId,
       clientId,
     ]);
@@ -139,7 +140,7 @@ export const listTargets = async (
   { after, limit }: { readonly after: DueFirst | null; readonly limit: number },
 ): Promise<Page<TargetWithContent>> => {
   const leads = leadsOf(workspaceId, filters);
-  const query = knex('read.post_targets');
+  const query = knex(`${view('post_targets')} as post_targets`);
   if (leads.length === 0) query.where({ workspace_id: workspaceId });
   const { postId, clientId, clientIds, accountId, platforms: networks, statuses } = filters;
   if (postId !== undefined) query.where({ post_id: postId });
@@ -147,7 +148,7 @@ export const listTargets = async (
   if (clientIds !== undefined) {
     if (isUnled(leads, 'client_id')) query.whereRaw('client_id = any(?::uuid[])', [[...clientIds]]);
     query.whereRaw(
-      `exists (select from read.posts p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
+      `exists (select from ${view('posts')} p where p.id = post_targets.post_id and p.client_id = any(?::uuid[]))`,
       [[...clientIds]],
     );
   }
@@ -155,7 +156,7 @@ export const listTargets = async (
   if (filters.externalRef !== undefined) {
     // An array, so that Postgres reads the few posts first and never the targets of the whole workspace.
     query.whereRaw(
-      'post_id = any(array(select p.id from read.posts p where p.workspace_id = ? and p.external_ref = ?))',
+      `post_id = any(array(select p.id from ${view('posts')} p where p.workspace_id = ? and p.external_ref = ?))`,
       [workspaceId, filters.externalRef],
     );
   }
@@ -173,7 +174,7 @@ export const listTargets = async (
   const rowsOf =
     leads.length === 0
       ? query
-      : knex('read.post_targets')
+      : knex(`${view('post_targets')} as post_targets`)
           .where({ workspace_id: workspaceId })
           .where('id', '=', knex.raw('any(?)', [merged(knex, query, leads, asked)]));
   const raw: Record<string, unknown>[] = await rowsOf.orderBy(['due_at', 'id']).limit(limit + 1);
@@ -185,7 +186,7 @@ export const listTargets = async (
   if (shown.size === 0) return { rows: [], hasMore: false };
   const found = await knex.raw(
     `select t.post_id, t.post_revision, ${content}
-     from unnest(?::uuid[], ?::int4[]) as t (post_id, post_revision) join read.posts p on p.id = t.post_id
+     from unnest(?::uuid[], ?::int4[]) as t (post_id, post_revision) join ${view('posts')} p on p.id = t.post_id
      cross join lateral (select ${bodyAtSql} as body) b`,
     [[...shown.values()].map((row) => row.post_id), [...shown.values()].map((row) => row.post_revision)],
   );

@@ -1,8 +1,9 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { view } from '../shapes.ts';
 
 /**
- * Reserved places of webhook endpoints: `ops.webhook_places` holds those that `read.webhooks` does not show yet. Both
+ * Reserved places of webhook endpoints: `ops.webhook_places` holds those that the read model does not show yet. Both
  * are counted under one lock of the workspace, so that no two callers take its last place.
  */
 
@@ -12,20 +13,20 @@ const lockClass = 7_070_718;
 /** `$1`: the workspace; `$2`: no need to count further. */
 const countSql = `
 select (select count(*) from (
-    select from read.webhooks w where w.workspace_id = $1 and w.deleted_at is null limit $2) live)
+    select from ${view('webhooks')} w where w.workspace_id = $1 and w.deleted_at is null limit $2) live)
   + (select count(*) from ops.webhook_places p
-     where p.workspace_id = $1 and not exists (select from read.webhooks w where w.id = p.webhook_id)) as taken`;
+     where p.workspace_id = $1 and not exists (select from ${view('webhooks')} w where w.id = p.webhook_id)) as taken`;
 
 /** False when there is no room. Taking the same place again succeeds. */
 export const takePlace = (pool: Pool, workspaceId: string, webhookId: string, limit: number): Promise<boolean> =>
   inTransaction(pool, async (tx) => {
     await tx.query('select pg_advisory_xact_lock($1, hashtext($2))', [lockClass, workspaceId]);
     await tx.query(
-      `delete from ops.webhook_places p using read.webhooks w where p.workspace_id = $1 and w.id = p.webhook_id`,
+      `delete from ops.webhook_places p using ${view('webhooks')} w where p.workspace_id = $1 and w.id = p.webhook_id`,
       [workspaceId],
     );
     const own = await tx.query(
-      `select from ops.webhook_places where webhook_id = $1 union all select from read.webhooks where id = $1`,
+      `select from ops.webhook_places where webhook_id = $1 union all select from ${view('webhooks')} as webhooks where id = $1`,
       [webhookId],
     );
     if (own.rowCount !== 0) return { commit: true, result: true };

@@ -73,7 +73,11 @@ const carryOut = async (
     config: { ...config, databaseUrl, clickhouseUrl },
   });
   closers.push(adapters.close);
-  await migrateReadModels(adapters.pool);
+  const missing = await migrateReadModels(adapters.pool);
+  if (missing.length > 0)
+    process.stderr.write(
+      `No process of this release has made its tables of ${missing.map(({ name }) => name).join(', ')} yet.\n`,
+    );
   const codec = new EventCodec(adapters.dataKeys);
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();

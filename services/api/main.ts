@@ -1,11 +1,14 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { useReadModels } from '#projections/engine/use.ts';
+import { ensureWeeks } from '#projections/webhooks/tables.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { aborted, runProcess } from '#runtime/process/lifecycle.ts';
 import { frontParts } from '#services/front/parts.ts';
 import { openDoor } from './server.ts';
-import { apiReads, baseUrlOf, makeApiTables, startApi } from './start.ts';
+import { apiReads, baseUrlOf, startApi } from './start.ts';
 
 await runProcess({
   name: 'api',
@@ -24,7 +27,9 @@ await runProcess({
     });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
-    await makeApiTables(adapters.pool);
+    const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
+    await ensureWeeks(adapters.pool);
     const api = await startApi({
       adapters,
       door,

@@ -1,6 +1,7 @@
 import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
@@ -31,6 +32,7 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const http = new GuardedNetworkHttp(guardOf(config));
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });

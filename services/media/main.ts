@@ -6,7 +6,7 @@ import type { Transcoder } from '#contracts/ports/transcoder.ts';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { openTranscoder } from '#infra/ffmpeg/index.ts';
-import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { type HealthDeps, watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { download } from '#runtime/egress/download.ts';
 import { type GuardSettings, guardOf } from '#runtime/egress/own-hosts.ts';
@@ -69,7 +69,7 @@ await runProcess({
     const { pool, log, blobs } = adapters;
     const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
-    await migrateReadModels(pool);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const folder = await WorkFolder.open(

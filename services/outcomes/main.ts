@@ -1,5 +1,6 @@
 import { openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
@@ -25,6 +26,7 @@ await runProcess({
     const adapters = await openAdapters({ name: 'outcomes', config, secrets, logger, faultPoint });
     onClose(adapters.close);
     const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => adapters.log.ping().then(() => null));

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
-import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -50,11 +50,11 @@ await runProcess({
       ...(config.settleWindowMs === null ? {} : { settleWindowMs: config.settleWindowMs }),
     });
     onClose(() => sandbox.close());
-    // The publisher's searches need indexes that tables of another build lack.
-    await migrateReadModels(adapters.pool);
+    const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions);
+    const store = new DomainStore(adapters.store, codec, config.partitions);
     const limits = new AccountLimits({ store, now: clock.now, logger });
     const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
     const guard = guardOf(config);

@@ -1,6 +1,7 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { analyticsStore } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -29,6 +30,7 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const analytics = analyticsReader(analyticsStore(client, pool));
     const deps = { log, eventStore: adapters.store, store, codec, pool, blobs, analytics, config, logger, registry };

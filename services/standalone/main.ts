@@ -8,6 +8,8 @@ import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startWithoutFormerData } from '#infra/postgres/former-data.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
+import { useReadModels } from '#projections/engine/use.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { secretKeyFile, secretKeyOf } from '#runtime/identity/secret-key.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { type Config, processEnv, settingKeys } from '#runtime/process/config.ts';
@@ -113,6 +115,8 @@ const run = async (
   onClose(threads.stop);
   shown = threads.report;
   await threads.ready;
+  const codec = new EventCodec(adapters.dataKeys);
+  onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
   const api = await startApi({
     adapters,
     door,

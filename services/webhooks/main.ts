@@ -1,4 +1,5 @@
 import { openAdapters } from '#infra/adapters.ts';
+import { useReadModels } from '#projections/engine/use.ts';
 import { startDispatcher } from '#projections/webhooks/dispatcher.ts';
 import { ensureMint } from '#projections/webhooks/mint.ts';
 import { ensureWeeks } from '#projections/webhooks/tables.ts';
@@ -33,13 +34,14 @@ await runProcess({
     const adapters = await openAdapters({ name: 'webhooks', config, secrets, logger });
     onClose(adapters.close);
     const { pool, log } = adapters;
+    const codec = new EventCodec(adapters.dataKeys);
+    onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     await ensureWeeks(pool);
     await ensureMint(pool);
     await ensureSender(pool);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     secrets.demand(await keyVersionsInUse(pool));
-    const codec = new EventCodec(adapters.dataKeys);
     const store = new DomainStore(adapters.store, codec, config.partitions);
     const exchange = new Exchange(guardOf(config), {
       totalMs: config.webhookExchangeMs,

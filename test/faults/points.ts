@@ -145,6 +145,8 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'credentials.lapsed': 'test/infra/postgres/credentials.test.ts',
   'credentials.leased': 'test/infra/postgres/credentials.test.ts',
   'credentials.stored': 'test/infra/postgres/credentials.test.ts',
+  'shape:after-switch': 'test/projections/shapes.test.ts',
+  'shape:before-drop': 'test/projections/shapes.test.ts',
   'schema.file': 'test/infra/postgres/schema.test.ts',
   'invite:between-credentials-and-connect': 'test/e2e/live-networks.test.ts',
   'connect:after-attempt': 'test/e2e/live-x.test.ts',
@@ -244,7 +246,7 @@ const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as
  */
 export const isDiedAtIn = (name: string, file: string): boolean => {
   const text = readFileSync(path.join(root, file), 'utf8');
-  const isArmed = new RegExp(`\\bchild\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(text);
+  const isArmed = new RegExp(`\\b(?:child|dies)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(text);
   const isListed = [...text.matchAll(loops)].some(
     ([, , variable, table = '', body = '']) =>
       table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\b`).test(body),

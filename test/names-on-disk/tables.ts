@@ -61,7 +61,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
   'ops.progress': 'id done at',
   'ops.projection_readers': 'instance name generation until',
-  'ops.projections': 'name live shape newest',
+  'ops.projections': 'name live shape newest models',
   'ops.publishing_holds': 'scope since set_by',
   'ops.quota_months': 'workspace_id month since noted_at',
   'ops.relay_checkpoints': 'name position epoch holder until saved_at event_id',
@@ -75,6 +75,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.secret_keys': 'version check_value made_at',
   'ops.restore_words': 'account_id said_at said_by',
   'ops.restores': 'restored_at store_as_of declared_by completed_at',
+  'ops.shape_readers': 'instance shapes until',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
     'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id',
@@ -136,6 +137,21 @@ export const readModels: readonly string[] = [
   'campaigns: read.campaigns of campaign',
 ];
 
+/**
+ * Projection, shape, and a digest of what its tables are made with. Where it changes the shape is raised: processes of
+ * both then run beside each other, each on tables of its own.
+ */
+export const readShapes: readonly string[] = [
+  'workspaces 1 cf4adb631ccd7841',
+  'clients 1 c17f97f134684a86',
+  'posts 1 777f3c5dbb7a86e3',
+  'approvals 1 250b5e175b838074',
+  'media 1 b8b7274d8cf7c625',
+  'webhooks 1 7f67e39f9a303fbc',
+  'reports 1 929b838db92ecd60',
+  'campaigns 1 351c90f43e983617',
+];
+
 export const clickhouseTables: readonly string[] = [
   'observations',
   'account_observations',
@@ -160,6 +176,7 @@ export const schemaFiles: readonly string[] = [
   'ops 008-webhooks 4319c5d9bc7ddf9f',
   'ops 009-auth bb1e1b6005d89f79',
   'ops 010-sandbox 8ad87a27f9047941',
+  'ops 011-shapes bd85d2419e3d8494',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

@@ -4,7 +4,7 @@ import knexOf, { type Knex } from 'knex';
 import { Pool } from 'pg';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { runProjections } from '#projections/engine/run.ts';
-import { addColumns, migrate } from '#projections/engine/tables.ts';
+import { migrate } from '#projections/engine/tables.ts';
 import { projectionOf } from '#projections/index.ts';
 import { listPosts } from '#projections/queries/post-queries.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -27,14 +27,6 @@ const draft = (id: string, content: string): Given => ({
   data: { clientId, createdBy, body: postBody({ content }) },
 });
 const replaced = (id: string, content: string): Given => ({ ...draft(id, content), type: 'DraftReplaced' });
-
-/** Tables as a build made them that kept no text to search in. */
-const withoutSearched = async (pool: Pool, generation = 1): Promise<void> => {
-  await pool.query(`
-    drop view read.posts;
-    alter table read.posts_v${generation} drop column searched, drop column searched_revision;
-    create view read.posts as select * from read.posts_v${generation} where revision >= 0`);
-};
 
 const finder =
   (knex: Knex) =>
@@ -218,23 +210,6 @@ suite('searching posts', (t) => {
     }
     for (const wild of ['%', '_', '\\']) assert.deepEqual(await found(workspaceId, wild), [ids[4]]);
   });
-
-  t('a table of a build without the search column gets it, and its rows are found', async () => {
-    const workspaceId = randomUUID();
-    await withoutSearched(pool);
-    await writtenBefore(randomUUID(), workspaceId, 0, 'From before');
-    const reader = await pool.connect();
-    try {
-      await Promise.all([migrate(pool), addColumns(pool)]);
-      assert.equal((await found(workspaceId, 'BEFORE')).length, 1);
-      // Where nothing is missing, the migration waits for no reader and no writer.
-      await reader.query('begin; lock table read.posts in row exclusive mode');
-      await migrate(pool);
-    } finally {
-      await reader.query('rollback');
-      reader.release();
-    }
-  });
 });
 
 suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
@@ -244,15 +219,13 @@ suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
   });
   t.after(() => world?.close());
 
-  t('tables of this build have the search text; those of another get it when they go live', async () => {
+  t('tables have the search text, those of a rebuild too', async () => {
     const workspaceId = randomUUID();
     const [first, second] = [randomUUID(), randomUUID()];
     const knex = knexOf({ client: 'pg', connection: world.url, pool: { min: 0, max: 1 } });
     const found = finder(knex);
     const stop = new AbortController();
     try {
-      await withoutSearched(world.pool);
-      // The runner finds the tables of a build that had no such columns, and writes them all the same.
       const running = runProjections({ ...world, names: ['posts'], signal: stop.signal });
       await world.append([draft(first, 'Coffee one')], workspaceId);
       await until('the post shows', async () => {

@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
-import { migrate } from '#projections/engine/tables.ts';
-import { projections } from '#projections/index.ts';
+import { globSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { migrate, nextGeneration } from '#projections/engine/tables.ts';
+import { projectionOf, projections } from '#projections/index.ts';
+import { shapeOf, view, viewOf } from '#projections/shapes.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -11,72 +15,89 @@ suite('tables of read models', (t) => {
   });
   t.after(() => world?.close());
 
-  const indexes = async (): Promise<readonly { indexname: string; indexdef: string }[]> =>
-    (await world.pool.query(`select indexname, indexdef from pg_indexes where schemaname = 'read' order by 1`)).rows;
-  const drop = async (name: string) => world.pool.query(`drop index read.${name}`);
-  const current = projections.find(({ name }) => name === 'posts')?.shape ?? 0;
-  const shape = (value: number) =>
-    world.pool.query(`update ops.projections set shape = $1 where name = 'posts'`, [value]);
+  const tables = async (): Promise<readonly string[]> =>
+    (
+      await world.pool.query(
+        `select relname as name from pg_class where relnamespace = 'read'::regnamespace order by 1`,
+      )
+    ).rows.map(({ name }) => name);
 
-  t('a live table gets its missing indexes, also when three processes start at once', async () => {
-    const before = await indexes();
-    for (const name of ['posts_v1_6', 'post_targets_v1_1', 'clients_v1_1']) await drop(name);
+  t('each model has the view of its projection’s shape', () => {
+    for (const { shape, models } of projections)
+      for (const { name } of models) assert.equal(view(name), viewOf(name, shape), name);
+  });
+
+  t('each query takes the view of a model that there is, under an alias: its name changes with its shape', () => {
+    const folder = path.join(import.meta.dirname, '../../projections');
+    const models = projections.flatMap((one) => one.models.map(({ name }) => name));
+    const keyword = /^(where|order|left|cross|join|limit|on|group|union|for|offset)$/;
+    const odd = globSync('{models,queries,webhooks}/**/*.ts', { cwd: folder }).flatMap((file) => {
+      const text = readFileSync(path.join(folder, file), 'utf8');
+      const unknown = [...text.matchAll(/\bview\('(\w+)'\)/g)].filter(([, name = '']) => !models.includes(name));
+      const bare = [...text.matchAll(/\$\{view(?:\('\w+'\))?\}(?: (?:as )?(\w*))?/g)].filter(
+        ([, alias = '']) => alias === '' || keyword.test(alias),
+      );
+      return [...unknown, ...bare].map(([found]) => `${file}: ${found}`);
+    });
+    assert.deepEqual(odd, []);
+  });
+
+  t('an empty database gets all tables, indexes and views once, also when three processes start at once', async () => {
+    const before = await tables();
+    await world.pool.query('drop schema read cascade; create schema read; delete from ops.projections');
     await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
-    assert.deepEqual(await indexes(), before);
+    assert.deepEqual(await tables(), before);
+    for (const name of ['posts_v1_6', 'post_targets_v1_1', 'clients_v1_1', 'grants_v1', 'posts'])
+      assert.ok(before.includes(name));
   });
 
-  t('a live table gets a column that another build has not, with null on its rows', async () => {
-    await world.pool.query('drop view read.api_keys; alter table read.api_keys_v1 drop column client_ids');
-    await world.pool.query('create view read.api_keys as select * from read.api_keys_v1 where revision >= 0');
-    await world.pool.query(`insert into read.api_keys_v1 (id, workspace_id, revision) select id, id, 0
-      from gen_random_uuid() as id`);
-    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
-    const { rows } = await world.pool.query('select client_ids from read.api_keys');
-    assert.deepEqual(rows, [{ client_ids: null }]);
+  t('a start names the projections whose shape is not there, and changes no tables', async () => {
+    const before = await tables();
+    await world.pool.query(`update ops.projections set shape = 99 where name = 'posts'`);
+    const missing = await migrate(world.pool);
+    assert.deepEqual(missing, [projectionOf('posts')]);
+    assert.deepEqual(await tables(), before);
+    await world.pool.query(`update ops.projections set shape = $1 where name = 'posts'`, [shapeOf('posts')]);
+    assert.deepEqual(await migrate(world.pool), []);
   });
 
-  t('a live table of another build gets its missing columns, and its view shows them', async () => {
-    await world.pool.query(`
-      drop view read.posts;
-      alter table read.posts_v1 drop column body_revision, drop column earlier, drop column searched;
-      create view read.posts as select * from read.posts_v1 where revision >= 0`);
-    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
-    await world.pool.query('select body_revision, earlier, searched from read.posts');
-    assert.ok((await indexes()).some(({ indexdef }) => indexdef.includes('earlier')));
-  });
-
-  t('a live projection gets the table of a model that another build has not, once', async () => {
-    const before = await indexes();
-    await world.pool.query('drop view read.grants; drop table read.grants_v1');
-    await Promise.all([1, 2, 3].map(() => migrate(world.pool)));
-    assert.deepEqual((await world.pool.query('select * from read.grants')).rows, []);
-    assert.deepEqual(await indexes(), before);
-  });
-
-  t('a table of another shape is not changed', async () => {
-    await drop('posts_v1_6');
-    await shape(99);
-    await migrate(world.pool);
-    assert.ok((await indexes()).every(({ indexname }) => indexname !== 'posts_v1_6'));
-    await shape(current);
-    await migrate(world.pool);
-    assert.ok((await indexes()).some(({ indexname }) => indexname === 'posts_v1_6'));
-  });
-
-  t('without a missing index it does not wait for writers; with one, readers do not wait for it', async () => {
+  t('a start waits for no writer and no reader', async () => {
     const writer = await world.pool.connect();
     try {
       await writer.query('begin');
-      await writer.query('lock table read.posts_v1, read.post_targets_v1 in row exclusive mode');
+      await writer.query('lock table read.posts_v1, read.post_targets_v1 in access exclusive mode');
       await migrate(world.pool);
-      await writer.query('drop index read.posts_v1_6');
-      await writer.query('commit');
-      await writer.query('begin');
-      await writer.query('select count(*) from read.posts');
-      await migrate(world.pool);
-      await writer.query('commit');
     } finally {
+      await writer.query('rollback');
       writer.release();
     }
   });
+
+  t(
+    'the next generation drops tables that crashed rebuilds left, and keeps those that are shown or announced',
+    async () => {
+      const posts = projectionOf('posts');
+      const next = async (): Promise<number> => {
+        let generation = 0;
+        await withMigrationLock(world.pool, async (tx) => {
+          generation = await nextGeneration(tx, posts);
+        });
+        return generation;
+      };
+      const generations = async (): Promise<readonly string[]> =>
+        (await tables()).filter((name) => /^(posts|post_targets)_v\d+$/.test(name));
+      const [first, second] = [await next(), await next()];
+      assert.deepEqual([first, second], [2, 3]);
+      assert.deepEqual(await generations(), ['post_targets_v1', 'post_targets_v3', 'posts_v1', 'posts_v3']);
+      await world.pool.query(
+        `insert into ops.projection_readers (instance, name, generation, until)
+       values (gen_random_uuid(), 'posts', $1, now() + interval '1 minute')`,
+        [second],
+      );
+      await next();
+      assert.deepEqual(await generations(), [
+        ...['post_targets_v1', 'post_targets_v3', 'post_targets_v4', 'posts_v1', 'posts_v3', 'posts_v4'],
+      ]);
+    },
+  );
 });

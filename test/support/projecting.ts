@@ -11,6 +11,7 @@ import { Projector } from '#projections/engine/apply.ts';
 import { type Model, type Row, rowOf } from '#projections/engine/model.ts';
 import { asRow } from '#projections/engine/rows.ts';
 import { type Projection, projections } from '#projections/index.ts';
+import { view } from '#projections/shapes.ts';
 import { type DataKeys, type DecodedEvent, EventCodec, type StoredBytes } from '#runtime/eventing/codec.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import type { PostBody } from '#schemas/post.ts';
@@ -157,7 +158,7 @@ export const given = (...events: readonly Given[]) => ({
         // A log may deliver again: nothing changes.
         await applyTo(pool, projection, decoded);
         for (const { stream, type } of decoded) projected.add(`${kindOf(stream)}/${type}`);
-        const found = await pool.query(`select * from read.${model.name} order by created_at, id`);
+        const found = await pool.query(`select * from ${view(model.name)} order by created_at, id`);
         const shown = found.rows.map((raw) => asRow(model, raw));
         assert.deepEqual(
           shown.map((row, at) => only(row, Object.keys(rows[at] ?? { id: '' }))),

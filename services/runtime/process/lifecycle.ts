@@ -139,6 +139,8 @@ export const runProcess = async <K extends SettingKey>({
     }
     await main(context);
   } catch (error) {
+    // A start that waited for something was asked to end.
+    if (error === draining.signal.reason) return;
     logger.fatal({ err: error }, 'stopped by an error');
     const reason = error instanceof SetupError ? error.message : null;
     if (reason !== null && isMainThread) process.stderr.write(`${name}: ${reason}\n`);

@@ -1,0 +1,102 @@
+import type { Pool, PoolClient } from 'pg';
+import { forgetParked } from '#runtime/consuming/parking.ts';
+import { fence } from '#runtime/consuming/positions.ts';
+import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
+import type { Logger } from '#runtime/process/telemetry.ts';
+import { groupOf, type Projection } from '../index.ts';
+import { viewOf } from '../shapes.ts';
+import { tableOf } from './tables.ts';
+
+/** The shapes of another build, former or newer: their tables go when no process reads them any more. */
+
+interface OtherShape {
+  readonly shape: number;
+  readonly live: number;
+}
+
+interface FormerShapesOptions {
+  readonly pool: Pool;
+  readonly projection: Projection;
+  readonly logger: Logger;
+  /** Milliseconds for which no process may announce the shape. Default: a minute. */
+  readonly dropAfterMs?: number;
+}
+
+const defaultDropMs = 60_000;
+const longestLookMs = 5_000;
+
+export class FormerShapes {
+  readonly #options: FormerShapesOptions;
+  readonly #dropAfterMs: number;
+  readonly #lookMs: number;
+  /** When to look next; monotonic milliseconds. */
+  #lookAt = 0;
+  /** Shapes that nobody announced, since when. */
+  readonly #unread = new Map<number, number>();
+
+  constructor(options: FormerShapesOptions) {
+    this.#options = options;
+    this.#dropAfterMs = options.dropAfterMs ?? defaultDropMs;
+    this.#lookMs = Math.min(longestLookMs, this.#dropAfterMs / 4);
+  }
+
+  /**
+   * Drops a shape that no process has announced for a while. While this process or the database stood still nobody could
+   * announce anything, so a late look begins to count anew.
+   */
+  async look(others: readonly OtherShape[]): Promise<void> {
+    const now = performance.now();
+    if (others.length === 0 || now < this.#lookAt) return;
+    if (now > this.#lookAt + Math.max(longestLookMs, this.#lookMs)) this.#unread.clear();
+    this.#lookAt = now + this.#lookMs;
+    const { pool, projection, logger } = this.#options;
+    const { name } = projection;
+    for (const { shape, live } of others) {
+      const isUnread = !(await isRead(pool, name, shape, live));
+      const since = this.#unread.get(shape) ?? now;
+      this.#unread.delete(shape);
+      if (!isUnread) continue;
+      if (now - since < this.#dropAfterMs) this.#unread.set(shape, since);
+      else if (await dropShape(pool, projection, shape))
+        logger.info({ projection: name, shape }, 'dropped the tables of a shape that no process reads');
+    }
+  }
+}
+
+const isRead = async (db: Pool | PoolClient, name: string, shape: number, live: number): Promise<boolean> => {
+  const { rows } = await db.query<{ read: boolean }>(
+    `select exists (select from ops.projection_readers where name = $1 and generation = $3 and until > now())
+       or exists (select from ops.shape_readers where (shapes ->> $1)::int4 = $2 and until > now()) as read`,
+    [name, shape, live],
+  );
+  return rows[0]?.read === true;
+};
+
+/**
+ * Drops views and tables of a shape in one transaction, so that a process that dies in it has dropped nothing. The row is
+ * locked before the question who reads it: a process that announces itself meanwhile finds the shape gone, and makes it.
+ * @returns false where a process reads it, or where it is gone
+ */
+const dropShape = async (pool: Pool, { name, models }: Projection, shape: number): Promise<boolean> => {
+  let dropped = false;
+  await withMigrationLock(pool, async (tx) => {
+    dropped = false;
+    const { rows } = await tx.query<{ live: number; models: readonly string[] }>(
+      `select live, models from ops.projections where name = $1 and shape = $2 and live is not null for update`,
+      [name, shape],
+    );
+    const [row] = rows;
+    if (row === undefined || (await isRead(tx, name, shape, row.live))) return;
+    await fence(tx, groupOf(name, row.live));
+    await tx.query('update ops.projections set live = null where name = $1 and shape = $2', [name, shape]);
+    // Of shapes that were made before the models were kept.
+    const names = row.models.length > 0 ? row.models : models.map((model) => model.name);
+    for (const model of names) await tx.query(`drop view if exists ${viewOf(model, shape)}`);
+    faultPoint('shape:before-drop');
+    for (const model of names) await tx.query(`drop table if exists ${tableOf({ name: model }, row.live)}`);
+    await forgetParked(tx, groupOf(name, row.live));
+    dropped = true;
+  });
+  return dropped;
+};
