@@ -120,7 +120,8 @@ const answers = async (
       return text === undefined ? [] : [[asker, workspaceId, postId, accountId, dueAt, text] as const];
     });
   });
-  const columns = [0, 1, 2, 3, 4, 5].map((at) => rows.map((row) => row[at]));
+  // Ids, numbers and instants need no quotes: pg would look for them in each.
+  const columns = [0, 1, 2, 3, 4, 5].map((at) => `{${rows.map((row) => row[at] ?? 'NULL').join()}}`);
   const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
     await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options({ name });
   const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);

@@ -29,8 +29,7 @@ import {
   scheduleOfTimes,
 } from '#domain/post/recycle-times.ts';
 import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/models/post-recycles.ts';
-import { cadenceSource } from '#projections/queries/cadence-slots.ts';
-import { postingRulesOf } from '#projections/queries/posting-rules.ts';
+import { cadenceSource, postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

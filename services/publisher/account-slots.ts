@@ -5,7 +5,7 @@ import {
   type AccountSlotsAsked,
   type SlotEntry,
   takenSlotsOf,
-} from '#projections/queries/cadence-slots.ts';
+} from '#projections/queries/posting-rules.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 
 /**

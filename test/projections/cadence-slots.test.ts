@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { showsNothing, showsSomethingSql } from '#domain/platforms/index.ts';
-import { slotsOf, takenSlotsOf } from '#projections/queries/cadence-slots.ts';
+import { slotsOf, takenSlotsOf } from '#projections/queries/posting-rules.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { suite } from '#test/support/suite.ts';
 

@@ -13,7 +13,6 @@ import { beforeAllTargets, deferredSql, unfinishedSql } from '#projections/model
 import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/models/post-recycles.ts';
 import { renderPost } from '#projections/models/posts.ts';
 import { renderTarget } from '#projections/models/targets.ts';
-import { slotsOf, takenSlotsOf } from '#projections/queries/cadence-slots.ts';
 import {
   beforeAllCampaigns,
   postsBehindOf,
@@ -23,7 +22,7 @@ import {
 } from '#projections/queries/campaign-targets.ts';
 import { getPost } from '#projections/queries/one-post.ts';
 import { beforeAllPosts, behindSql, listPosts } from '#projections/queries/post-queries.ts';
-import { readPostingRules, workspacesWithQuota } from '#projections/queries/posting-rules.ts';
+import { readPostingRules, slotsOf, takenSlotsOf, workspacesWithQuota } from '#projections/queries/posting-rules.ts';
 import { countedTargets, usedPlaces } from '#projections/queries/quota-targets.ts';
 import { sameTexts } from '#projections/queries/same-texts.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';

@@ -5,8 +5,7 @@ import {
   getAccount as queryAccount,
   listAccounts as queryAccounts,
 } from '#projections/models/accounts.ts';
-import { slotsOf } from '#projections/queries/cadence-slots.ts';
-import { type PostingRules, readPostingRules } from '#projections/queries/posting-rules.ts';
+import { type PostingRules, readPostingRules, slotsOf } from '#projections/queries/posting-rules.ts';
 import { AccountQuery } from '#schemas/http/account.ts';
 import { AccountCadence } from '#schemas/http/cadence.ts';
 import { IdParams } from '#schemas/http/common.ts';

@@ -1,7 +1,7 @@
 import { campaign } from '#domain/campaign.ts';
 import { openStatuses, type ShiftSkipReason } from '#domain/post-target/target.ts';
-import { shiftRules } from '#projections/queries/cadence-slots.ts';
 import { postsBehindOf, targetsIn, targetsNotIn } from '#projections/queries/campaign-targets.ts';
+import { shiftRules } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type CommandContext, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';

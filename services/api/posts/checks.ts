@@ -8,7 +8,7 @@ import { mediaIdsOf } from '#domain/post/content.ts';
 import type { Submission } from '#domain/post/post-approval.ts';
 import { type AccountRow, accountsByIds, groupOf } from '#projections/models/accounts.ts';
 import { getClient } from '#projections/models/clients.ts';
-import { cadenceSource } from '#projections/queries/cadence-slots.ts';
+import { cadenceSource } from '#projections/queries/posting-rules.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import type { Issue, IssueCode } from '#schemas/issues.ts';
 import type { PostBody, TargetSelection } from '#schemas/post.ts';
