@@ -329,6 +329,9 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     assert.doesNotMatch(text, /Seq Scan/);
     // Of some 1,900 targets within the hours, the twenty nearest on either side, and their posts.
     assert.ok(buffers < 500, `${buffers} blocks`);
+    // The first that is compared has it: the others before the time are not read.
+    const hit = await planOf(run(bigAccount, 'text'), readSettings);
+    assert.ok(hit.buffers < 60, `${hit.buffers} blocks`);
     const [found, ...others] = await run(bigAccount, 'text')();
     assert.deepEqual([found?.accountId, others.length], [bigAccount, 0]);
     assert.deepEqual(await run(bigAccount, 'nowhere')(), []);
@@ -352,6 +355,8 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       const run = () => sameTexts(knex, { workspaceId: big, postId: null }, [{ platform: 'x', text: 'text' }], asked);
       const { text } = await planOf(run, readSettings, fresh);
       assert.match(text, /"posts_v1_pkey"/);
+      const walks = [...text.matchAll(/"Index Name":"(post_targets_v1_\d+)"/g)].map(([, index]) => index);
+      assert.deepEqual(walks, ['post_targets_v1_3', 'post_targets_v1_3'], 'both walks go by account and time');
     } finally {
       await fresh.end();
     }
