@@ -53,8 +53,9 @@ const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 const MOST_AT_ONCE = 7;
 const REST_ENOUGH = 0.25;
 const LOOK_MS = 2_000;
-/** How many short files take turns: with more, one process would run on alone at the end. */
-const IN_TURN = 8;
+/** How many short files take turns, at most and at least. */
+const MOST_IN_TURN = 16;
+const LEAST_IN_TURN = 4;
 const SLOWEST = 5;
 /** The processors are what a run waits for: this is the list to shorten. */
 const BUSIEST = 12;
@@ -238,15 +239,16 @@ function plan(dir: string | undefined, only: string, quick: boolean): Plan {
   };
 }
 
-/** Neighbours share a process: they import the same. */
+/**
+ * Neighbours share a process: they import the same. A new process spends one to three seconds on what one that has run a file
+ * has ready, so the first take many; the last take few, as one would run on alone at the end.
+ */
 function shares(files: readonly FileJob[]): Work[] {
-  const groups = Array.from({ length: Math.ceil(files.length / IN_TURN) }, (_, index) =>
-    files.slice(index * IN_TURN, (index + 1) * IN_TURN),
-  );
-  return groups.flatMap(([first, ...rest]): Work[] => {
-    if (first === undefined) return [];
-    return rest.length === 0 ? [first] : [sharedJob([first, ...rest])];
-  });
+  const [first, ...others] = files;
+  if (first === undefined) return [];
+  const size = Math.min(MOST_IN_TURN, Math.max(LEAST_IN_TURN, Math.ceil(files.length / AT_ONCE)));
+  const rest = others.slice(0, size - 1);
+  return [rest.length === 0 ? first : sharedJob([first, ...rest]), ...shares(files.slice(size))];
 }
 
 /** Both of the run; an embedded ClickHouse takes no memory until a file asks it something. */
