@@ -19,11 +19,12 @@ interface FormerShapesOptions {
   readonly pool: Pool;
   readonly projection: Projection;
   readonly logger: Logger;
-  /** Milliseconds for which no process may announce the shape. Default: a minute. */
+  /** Milliseconds for which no process may announce the shape. Default: two minutes. */
   readonly dropAfterMs?: number;
 }
 
-const defaultDropMs = 60_000;
+/** Longer than any reader rests between two announcements: after an outage each has the time to renew its own. */
+const defaultDropMs = 120_000;
 const longestLookMs = 5_000;
 
 export class FormerShapes {

@@ -9,8 +9,10 @@ import { liveGeneration, migrate } from './tables.ts';
 /** How a process that reads the read models begins and ends. */
 
 /** A process that does not renew its announcement for this long is dead. Seconds. */
-const readerSeconds = 60;
+const readerSeconds = 180;
 const renewMs = (readerSeconds * 1_000) / 3;
+/** How often a process that made a shape looks whether the projections follow it, milliseconds. */
+const followedLookMs = 10_000;
 /** How long a process leaves it to the projections of its build to make a missing shape, milliseconds. */
 const standBackMs = 5_000;
 
@@ -123,6 +125,6 @@ const keepFresh = async (
   };
   // The announcement of the switch itself has lapsed by then.
   await pause((announcementSeconds + 1) * 1_000, signal);
-  while (!signal.aborted && !(await isFollowed().catch(() => false))) await pause(renewMs, signal);
+  while (!signal.aborted && !(await isFollowed().catch(() => false))) await pause(followedLookMs, signal);
   await end();
 };
