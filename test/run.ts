@@ -68,7 +68,7 @@ const QUICK = [
   'test/papers.test.ts',
   'test/walks.test.ts',
   ...['test/architecture.test.ts', 'test/names-on-disk.test.ts', 'test/patterns.test.ts'],
-  ...['test/schemas/', 'test/services/domain/'],
+  ...['test/mutants/', 'test/schemas/', 'test/services/domain/'],
 ];
 
 async function main(): Promise<void> {

@@ -128,7 +128,7 @@ const report = (row: MutatedFile, results: readonly Result[]): boolean => {
   const named = alive.length - unnamed.length;
   const counted = valid.length - named;
   const score = counted === 0 ? 100 : (100 * (counted - unnamed.length)) / counted;
-  const isEnough = values.lines !== undefined || score >= threshold;
+  const isEnough = values.lines !== undefined || (score >= threshold && valid.length > 0);
   const rest = named === 0 ? '' : `, beside ${named} that the table names`;
   print(`${file}: ${score.toFixed(1)} % of ${counted} noticed${isEnough ? '' : `, below ${threshold} %`}${rest}`);
   for (const { line, from, to } of unnamed) print(`  line ${line}: ${from}  →  ${to}`);

@@ -27,7 +27,7 @@ const unnoticed = (
   ...changes: readonly (readonly [from: string, to: string, within?: string])[]
 ): readonly Survivor[] => changes.map(([from, to, within]) => ({ from, to, within, why }));
 
-/** The tests of `target.ts` are `target.test.ts`, unless a row names others. */
+/** The tests of `media.ts` are `media.test.ts`, unless a row names others. */
 const domain = (name: string, row: Partial<Omit<MutatedFile, 'file'>> = {}): MutatedFile => ({
   file: `services/domain/${name}.ts`,
   tests: [`test/services/domain/${name}.test.ts`],
@@ -36,10 +36,14 @@ const domain = (name: string, row: Partial<Omit<MutatedFile, 'file'>> = {}): Mut
   ...row,
 });
 
-/** The table of the target's commands, and the files of that folder: four tests hold them all. */
+/** A file of the post's folder, whose tests stand beside those of the other streams. */
+const post = (name: string, row: Partial<Omit<MutatedFile, 'file'>> = {}): MutatedFile =>
+  domain(`post/${name}`, { tests: [`test/services/domain/${name}.test.ts`], ...row });
+
+/** The table of the target's commands, and the files of that folder: six tests hold them all. */
 const target = (name: string, survivors: readonly Survivor[] = []): MutatedFile =>
-  domain(`target${name}`, {
-    tests: ['target', 'target-native', 'target-thread', 'target-comment'].map(
+  domain(`post-target/${name}`, {
+    tests: ['target', 'target-native', 'target-thread', 'target-comment', 'target-shift', 'target-restored'].map(
       (one) => `test/services/domain/${one}.test.ts`,
     ),
     threshold: 95,
@@ -54,12 +58,8 @@ const workflow = (name: string, test: string, survivors: readonly Survivor[] = [
   survivors,
 });
 
-/** What the zone database resolves so anyway is written out for the reader. */
-const byDefault = unnoticed(
-  'It is what Temporal does by default.',
-  ["{ disambiguation: 'compatible' }", '{}'],
-  ["{ overflow: 'constrain' }", '{}'],
-);
+const isDefault = 'It is what Temporal does by default, written out for the reader.';
+const compatible = unnoticed(isDefault, ["{ disambiguation: 'compatible' }", '{}']);
 
 /** It would negate a property of strings such as `RGI_Emoji`, and no pattern may do that. */
 const stringProperties = ['Regex'];
@@ -70,7 +70,7 @@ const figures = ['figure-source', 'insights/table', 'insights/figures'].map(
 const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
 
 export const mutatedFiles: readonly MutatedFile[] = [
-  target('', [
+  target('target', [
     ...unnoticed(
       'An outcome carries a failure exactly where it failed.',
       ["outcome === 'failed' && failure !== null", "outcome === 'failed' || failure !== null"],
@@ -78,9 +78,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ['failure !== null', 'true'],
     ),
   ]),
-  target('/absence'),
-  target('/first-comment'),
-  target('/native', [
+  target('absence'),
+  target('first-comment'),
+  target('native', [
     ...unnoticed('Of two equal instants either is the later one.', ['notBefore > dueAt', 'notBefore >= dueAt']),
     ...unnoticed('No text is before null.', ['changed.retryAt !== null', 'true']),
     ...unnoticed('What is tried again at its due time starts at its due time.', [
@@ -88,22 +88,22 @@ export const mutatedFiles: readonly MutatedFile[] = [
       'changed.retryAt <= common.dueAt',
     ]),
   ]),
-  target('/overdue'),
-  target('/outcome', [
+  target('overdue'),
+  target('outcome', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
       "state.status !== 'published'",
       'false',
     ]),
   ]),
-  target('/publish'),
-  target('/schedule', [
+  target('publish'),
+  target('schedule', [
     ...unnoticed(
       'Of two equal instants either is the later one.',
       ['dueAt < now', 'dueAt <= now'],
       ['common.dueAt > now', 'common.dueAt >= now'],
     ),
   ]),
-  target('/settle', [
+  target('settle', [
     ...unnoticed(
       'An outcome is unknown only after a boundary was crossed.',
       ['boundary?.segment', 'boundary.segment'],
@@ -114,21 +114,21 @@ export const mutatedFiles: readonly MutatedFile[] = [
       'true',
     ]),
   ]),
-  target('/state', [
+  target('state', [
     ...unnoticed(
       'A target that does not exist has no open status.',
       ["state.status !== 'none'", 'true'],
       ["'none'", '""', 'openStatuses'],
     ),
   ]),
-  target('/thread'),
-  domain('scheduling', {
+  target('thread'),
+  post('scheduling', {
     tests: ['scheduling', 'target-native'].map((one) => `test/services/domain/${one}.test.ts`),
     threshold: 95,
     survivors: [
       ...unnoticed('Each network refuses values of one setting.', [
-        'Object.entries(window.refuses).some(([key, values]) => values.includes(String(overrides[key])))',
-        'Object.entries(window.refuses).every(([key, values]) => values.includes(String(overrides[key])))',
+        'Object.entries(rulesOf(platform).nativeWindow?.refuses ?? {}).some(([key, values]) => values.some((value) => value === overrides[key]), )',
+        'Object.entries(rulesOf(platform).nativeWindow?.refuses ?? {}).every(([key, values]) => values.some((value) => value === overrides[key]), )',
       ]),
       ...unnoticed(
         'No text is before or after null.',
@@ -167,9 +167,8 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
-  domain('compose', {
+  post('compose', {
     survivors: [
-      ...unnoticed('It only saves asking the rules of a network twice.', ['!answers.has(platform)', 'true']),
       ...unnoticed(
         'No file has the id null or undefined, and no frame lies before null.',
         ['asset === undefined', 'false'],
@@ -188,7 +187,8 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
-  domain('content', {
+  post('content', {
+    tests: ['content', 'post-media'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed(
         'What goes out as a thread has one.',
@@ -255,7 +255,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ]),
     ],
   }),
-  domain('post', {
+  post('post', {
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
       ...unnoticed(
@@ -271,7 +271,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
-  domain('preview', {
+  post('preview', {
     survivors: [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
       ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
@@ -301,9 +301,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('workspace'),
   domain('engagement'),
   domain('ids', { tests: ['test/services/domain/ids.test.ts', 'test/names-on-disk.test.ts'] }),
-  domain('post-media'),
-  domain('report-rules', { tests: ['test/services/domain/report.test.ts'] }),
-  domain('report-windows', { survivors: byDefault }),
+  domain('report-windows', {
+    survivors: [...compatible, ...unnoticed(isDefault, ["{ overflow: 'constrain' }", '{}'])],
+  }),
   domain('roles'),
   domain('zones', {
     survivors: [
@@ -317,7 +317,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
         ),
         ['known.set(name, valid);', ';'],
       ),
-      ...byDefault,
+      ...compatible,
     ],
   }),
   domain('platforms/media-use', {
@@ -355,20 +355,12 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
-  domain('platforms/permalink'),
   domain('platforms/registry', {
     tests: ['gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
   }),
   domain('platforms/text-length', { tests: text, excluded: stringProperties }),
-  domain('platforms/telegram/text', {
-    tests: text,
-    survivors: unnoticed(
-      'It only saves looking for the end of an address again.',
-      ['end < at', 'true'],
-      ['end < at', 'end <= at'],
-    ),
-  }),
-  domain('platforms/youtube/text', { tests: ['test/services/domain/platforms/gate.test.ts'] }),
+  domain('platforms/networks/telegram', { tests: text }),
+  domain('platforms/networks/youtube', { tests: ['test/services/domain/platforms/gate.test.ts'] }),
   domain('platforms/figure-source', { tests: figures }),
   domain('platforms/read-figures', {
     tests: figures,
