@@ -216,6 +216,19 @@ suite('papers, guides and contracts', (t) => {
     assert.deepEqual(wrong, []);
   });
 
+  t('name only scripts and make targets that exist', () => {
+    const manual = tracked('*.md').map(read).join('\n');
+    const { scripts } = JSON.parse(read('package.json')) as { readonly scripts: Readonly<Record<string, string>> };
+    const targets = [...read('Makefile').matchAll(/^([a-z-]+):/gm)].map(([, name]) => name);
+    const named = [...manual.matchAll(/(?:^|`)make ([a-z][a-z-]*)/gm)].map(([, name = '']) => name);
+    const run = [...manual.matchAll(/\bnpm run ([a-z][a-z-]*)/g)].map(([, name = '']) => name);
+    assert.ok(named.includes('run') && named.includes('test') && run.includes('admin'));
+    assert.deepEqual(
+      [...named.filter((name) => !targets.includes(name)), ...run.filter((name) => !(name in scripts))],
+      [],
+    );
+  });
+
   t('the README is read in five minutes', () => {
     assert.ok(read('README.md').trimEnd().split('\n').length <= 150);
   });

@@ -1,18 +1,10 @@
-/** Runs the manual: the tour, and the scripts and files that the papers name. */
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
-
-const root = path.resolve(import.meta.dirname, '../..');
-const fileOf = (name: string): string => readFileSync(path.join(root, name), 'utf8');
-const manual = ['README.md', 'CONTRIBUTING.md', 'infra/OPERATING.md', 'infra/DEPENDENCIES.md', 'infra/RESTORE.md'];
-const { scripts } = JSON.parse(fileOf('package.json')) as { scripts: Record<string, string> };
 
 /** Where no registry answers, the tour stays in the sandbox. */
 const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
@@ -160,23 +152,6 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
       assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
     } finally {
       await service.stop();
-    }
-  });
-
-  t('every script and make target that the papers name exists', () => {
-    const papers = manual.map(fileOf).join('\n');
-    const makeTargets = new Set([...fileOf('Makefile').matchAll(/^([a-z]+):/gm)].map(([, name]) => name));
-    const named = [...papers.matchAll(/\bmake ([a-z]+)\b/g)].map(([, name]) => name ?? '');
-    assert.ok(named.includes('run') && named.includes('test'));
-    for (const name of named) assert.ok(makeTargets.has(name), `make ${name}`);
-    for (const [, name] of papers.matchAll(/\bnpm run ([a-z]+)\b/g)) assert.ok(scripts[name ?? ''], `npm run ${name}`);
-  });
-
-  t('every file that the papers link exists', () => {
-    for (const paper of manual) {
-      for (const [, name] of fileOf(paper).matchAll(/\]\((?!https?:|#)([^)#]+)/g)) {
-        assert.doesNotThrow(() => readFileSync(path.join(root, path.dirname(paper), name ?? '')), `${paper}: ${name}`);
-      }
     }
   });
 });
