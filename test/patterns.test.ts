@@ -102,6 +102,8 @@ suite('patterns', { timeoutMs: 180_000 }, (t) => {
       {},
     );
     ok(made[0]?.source === '^a+$' && made[0].flags === 'i');
+    const kept = madeOf("const three = lazy(() => new RegExp('b+', 'u'));\n", {});
+    ok(kept[0]?.source === 'b+' && kept[0].flags === 'u');
   });
 
   t('that take quadratic time are detected', () => {

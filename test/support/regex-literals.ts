@@ -89,15 +89,27 @@ export const literalsOf = (text: string): readonly Found[] => {
   return found;
 };
 
+/** The call with which a text begins: up to the first bracket that ends an expression. */
+const callAt = (text: string): string => {
+  for (let end = text.indexOf(')'); end !== -1; end = text.indexOf(')', end + 1)) {
+    const call = text.slice(0, end + 1);
+    try {
+      new Function(`return ${call}`);
+      return call;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+  }
+  throw new Error(`no call: ${text.slice(0, 80)}`);
+};
+
 /** Every `new RegExp(…)` of a source text with arguments from strings of the same file or from the given names. */
 export const madeOf = (text: string, names: Readonly<Record<string, unknown>>): readonly Found[] =>
   [...text.matchAll(/new RegExp\(/g)].map(({ index }) => {
     const strings = [...text.matchAll(/^(?:export )?const (\w+) =\s+((['`]).*\3);$/gm)].map(
       ([, name, value]) => `const ${name} = ${value};`,
     );
-    const rest = text.slice(index);
-    const argumentsEnd = rest.search(/\n?\);|\);/);
-    const code = `${strings.join('\n')}\nreturn ${rest.slice(0, argumentsEnd)});`;
+    const code = `${strings.join('\n')}\nreturn ${callAt(text.slice(index))}`;
     const made = new Function(...Object.keys(names), code)(...Object.values(names)) as RegExp;
     return { line: text.slice(0, index).split('\n').length, source: made.source, flags: made.flags };
   });
