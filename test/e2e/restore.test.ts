@@ -143,7 +143,8 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
       },
       { ...sparing, withinMs: 60_000 },
     ).catch((error: Error) => {
-      throw new Error(`${error.message}, at last ${JSON.stringify(last)}`, { cause: error });
+      const said = processes.map((one) => `${one.main}: ${one.output().split('\n').slice(-12).join('\n  ')}`);
+      throw new Error(`${error.message}, at last ${JSON.stringify(last)}\n${said.join('\n')}`, { cause: error });
     });
   };
   const ledger = async (id: string) =>
