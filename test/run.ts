@@ -1,5 +1,5 @@
 /**
- * `make test`: types, lint, then every test file, four processes at once, two worlds among them, and one that waits, over
+ * `make test`: types, lint, then every test file, three processes at once, two worlds among them, and one that waits, over
  * one shared Postgres and one ClickHouse; while the processors rest, up to seven. Short files take turns in a process: its
  * start costs as much as one of them. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
  * files; the exit code is 1 when anything failed.
@@ -40,19 +40,19 @@ real servers. SEED=<n> plays a random test again.`;
 type Work = Job | SharedJob;
 
 /** How many processes run at once on two cores: most of them wait for part of their time. */
-const AT_ONCE = 4;
+const AT_ONCE = 3;
 /** Beside them, of those that do little but wait. */
 const WAITING_AT_ONCE = 1;
 /**
- * Of the four, worlds: files that start many processes. Their places are kept for them: with something short in them, the
+ * Of the three, worlds: files that start many processes. Their places are kept for them: with something short in them, the
  * worlds would run last, alone, and leave a core idle.
  */
 const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 /** One more begins, up to so many, after a look in which this part of the processors' time was nobody's. */
 const MOST_AT_ONCE = 7;
-const REST_ENOUGH = 0.25;
-const LOOK_MS = 2_000;
+const REST_ENOUGH = 0.15;
+const LOOK_MS = 1_000;
 /** How many short files take turns, at most and at least. */
 const MOST_IN_TURN = 16;
 const LEAST_IN_TURN = 4;
