@@ -79,7 +79,7 @@ const isRead = async (db: Pool | PoolClient, name: string, shape: number, live: 
  * locked before the question who reads it: a process that announces itself meanwhile finds the shape gone, and makes it.
  * @returns false where a process reads it, or where it is gone
  */
-const dropShape = async (pool: Pool, { name, models }: Projection, shape: number): Promise<boolean> => {
+const dropShape = async (pool: Pool, { name }: Projection, shape: number): Promise<boolean> => {
   let dropped = false;
   await withMigrationLock(pool, async (tx) => {
     dropped = false;
@@ -91,11 +91,9 @@ const dropShape = async (pool: Pool, { name, models }: Projection, shape: number
     if (row === undefined || (await isRead(tx, name, shape, row.live))) return;
     await fence(tx, groupOf(name, row.live));
     await tx.query('update ops.projections set live = null where name = $1 and shape = $2', [name, shape]);
-    // Of shapes that were made before the models were kept.
-    const names = row.models.length > 0 ? row.models : models.map((model) => model.name);
-    for (const model of names) await tx.query(`drop view if exists ${viewOf(model, shape)}`);
+    for (const model of row.models) await tx.query(`drop view if exists ${viewOf(model, shape)}`);
     faultPoint('shape:before-drop');
-    for (const model of names) await tx.query(`drop table if exists ${tableOf({ name: model }, row.live)}`);
+    for (const model of row.models) await tx.query(`drop table if exists ${tableOf({ name: model }, row.live)}`);
     await forgetParked(tx, groupOf(name, row.live));
     dropped = true;
   });
