@@ -1,14 +1,11 @@
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool, PoolClient } from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
-import type { Log } from '#contracts/ports/log.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
-import type { Applied, ConsumeMetrics, FailureAction } from '#runtime/consuming/options.ts';
+import type { Applied, FailureAction } from '#runtime/consuming/options.ts';
 import type { Move } from '#runtime/consuming/positions.ts';
-import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import type { Logger } from '#runtime/process/telemetry.ts';
 import type { Topic } from '#schemas/topics.ts';
+import type { ProjectOptions } from '../engine/project.ts';
 import { markAndMove, markDirty } from './dirty.ts';
 import { type Observation, observationOf } from './encode.ts';
 import { Inserts } from './inserts.ts';
@@ -19,15 +16,8 @@ import { groupOf } from './live.ts';
 export const topics: readonly Topic[] = ['metrics'];
 export const kinds: readonly string[] = ['targetmetrics', 'accountmetrics'];
 
-export interface IngestOptions {
+export interface IngestOptions extends ProjectOptions {
   readonly client: ClickHouseClient;
-  readonly log: Log;
-  readonly store: EventStore;
-  readonly pool: Pool;
-  readonly codec: EventCodec;
-  readonly signal: AbortSignal;
-  readonly logger: Logger;
-  readonly metrics?: ConsumeMetrics;
   /** Called when there are days to recount, with the number of observations. */
   readonly onMarked?: (observations: number) => void;
 }
