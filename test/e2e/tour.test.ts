@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { platforms } from '#schemas/common.ts';
+import { fuzz, install, prepare } from '#test/fuzz/recipe.ts';
+import { freely, touredBy } from '#test/fuzz/service.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { run, start } from '#test/support/processes.ts';
+import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tour stays in the sandbox. */
@@ -27,6 +29,17 @@ const accountOf = async (pds: Pds) => {
       }[],
   };
 };
+
+/**
+ * A short seeded run of `make fuzz`, against the service that serves after its tour: generated calls of every operation,
+ * valid and not. No answer is a 5xx, and each is one that the contract promises.
+ */
+const minCalls = 500;
+/** Without Python, or where pip reaches no packages, a machine other than CI leaves the run out. */
+const fuzzing = await install(() => undefined).then(
+  (bin) => ({ bin }),
+  (error: Error) => ({ missing: error.message }),
+);
 
 interface Overview {
   readonly asOf: string | null;
@@ -103,9 +116,11 @@ const assertPassed = (output: string): void => {
   assert.match(output, /impressions a day, .*: {2}·?[▁▂▃▄▅▆▇█]{7}/);
 };
 
-suite('the tour', { timeoutMs: 300_000 }, (t) => {
+suite('the tour', { timeoutMs: 480_000 }, (t) => {
   const folder = dataFolder();
   let firstKey = '';
+  /** Has taken a tour, and serves to the end of the file. */
+  let service: Process;
   t.after(() => folder.drop());
 
   t('--tour-only ends with 0 and ten published targets', async () => {
@@ -126,33 +141,48 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
   });
 
   t('runs again where it ran before, in a workspace of its own that shows its figures', async () => {
-    const service = await start('services/standalone/main.ts', {
+    service = await start('services/standalone/main.ts', {
       args: ['--data', folder.dataDir, '--port', '0', '--tour'],
+      env: freely,
       readyAt: /^Serving/m,
       within: 120_000,
     });
-    try {
-      const output = service.output();
-      assert.match(output, /10 of 10 targets published/);
-      assertPassed(output);
-      // As it is printed, without dates.
-      const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
-      const get = async (url: string, by: string) => {
-        const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
-        assert.equal(answer.status, 200, url);
-        return (await answer.json()) as { readonly data: Overview };
-      };
-      const { data } = await get(overview, key);
-      assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
-      assert.equal(data.byPlatform.length, platforms.length);
-      const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
-      assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
-      // The clock of the first workspace's sandbox stands where it stood.
-      const theirs = await get(overview, firstKey);
-      assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
-    } finally {
-      const { code } = await service.stop();
-      assert.equal(code, 0, service.output());
-    }
+    const output = service.output();
+    assert.match(output, /10 of 10 targets published/);
+    assertPassed(output);
+    // As it is printed, without dates.
+    const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
+    const get = async (url: string, by: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
+      assert.equal(answer.status, 200, url);
+      return (await answer.json()) as { readonly data: Overview };
+    };
+    const { data } = await get(overview, key);
+    assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
+    assert.equal(data.byPlatform.length, platforms.length);
+    const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
+    assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
+    // The clock of the first workspace's sandbox stands where it stood.
+    const theirs = await get(overview, firstKey);
+    assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
+  });
+
+  const calls = `at least ${minCalls} generated calls of all operations get answers that the contract promises`;
+  if ('missing' in fuzzing) t.skip(calls, fuzzing.missing);
+  else
+    t(calls, async () => {
+      const called = await touredBy(service, { args: ['--data', folder.dataDir] });
+      await prepare(called);
+      const phases = ['examples', 'coverage', 'fuzzing', 'stateful'] as const;
+      const { bin } = fuzzing;
+      const report = await fuzz(bin, called, { seed: 20_261, phases, examples: 1, everyNth: 16, within: 360_000 });
+      assert.equal(report.failure, null, report.output);
+      assert.ok(report.cases >= minCalls, `only ${report.cases} calls were made`);
+      assert.ok(service.running, service.output());
+    });
+
+  t('after all that it drains', async () => {
+    const { code } = await service.stop();
+    assert.equal(code, 0, service.output());
   });
 });
