@@ -38,6 +38,9 @@ interface Overview {
 const dayMs = 86_400_000;
 const days = 7;
 const patienceMs = 60_000;
+/** Milliseconds between two looks at what has arrived here, and at the figures, which cost the engine several queries. */
+const arrivedEveryMs = 50;
+const figuresEveryMs = 300;
 const bars = '▁▂▃▄▅▆▇█';
 
 /** One bar a day from 0 to the greatest value; a day without an observation is a gap. */
@@ -61,13 +64,14 @@ const share = (value: number | null | undefined): string =>
 /** @throws when the figures do not come within a minute. */
 const patiently = async <Value>(
   what: string,
+  everyMs: number,
   signal: AbortSignal,
   look: () => Promise<Value | null>,
 ): Promise<Value> => {
   for (const until = performance.now() + patienceMs; performance.now() < until; ) {
     const value = await look();
     if (value !== null) return value;
-    await delay(50, undefined, { signal });
+    await delay(everyMs, undefined, { signal });
   }
   throw new Error(`${what} within ${patienceMs / 1_000} s`);
 };
@@ -84,12 +88,12 @@ export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
     await sandbox.advance(dayMs);
     to = dayOf(await sandbox.now(), timezone);
     const { refreshId } = await member.post<{ refreshId: string }>('/analytics/refresh', {});
-    await patiently('no webhook said that the figures are fresh', signal, async () =>
+    await patiently('no webhook said that the figures are fresh', arrivedEveryMs, signal, async () =>
       receiver.received.some(({ type, data }) => type === 'analytics.refreshed' && data.refreshId === refreshId)
         ? true
         : null,
     );
-    overview = await patiently(`the overview did not show ${to}`, signal, async () => {
+    overview = await patiently(`the overview did not show ${to}`, figuresEveryMs, signal, async () => {
       const read = await http.get<Overview>(`/analytics/overview?from=${from}&to=${to}`);
       return read.series.some((one) => one.day === to && typeof one.impressions === 'number') ? read : null;
     });

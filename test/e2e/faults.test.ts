@@ -17,7 +17,8 @@ suite('faults', { timeoutMs: 600_000 }, (t) => {
 
   t.before(async () => {
     world = await FaultWorld.open({ databaseUrl: (await preparedDatabase()).url, random });
-    await world.begin();
+    // The others begin where they die: a start before that would be one more.
+    await world.begin(['api', 'projections', 'webhooks-1']);
   });
   t.after(() => world?.close());
 

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { platforms } from '#schemas/common.ts';
+import { fuzz, install, prepare } from '#test/fuzz/recipe.ts';
+import { freely, touredBy } from '#test/fuzz/service.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { run, start } from '#test/support/processes.ts';
+import { type Process, run, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Where no registry answers, the tour stays in the sandbox. */
@@ -28,6 +30,17 @@ const accountOf = async (pds: Pds) => {
   };
 };
 
+/**
+ * A short seeded run of `make fuzz`, against the service that serves after its tour: generated calls of every operation,
+ * valid and not. No answer is a 5xx, and each is one that the contract promises.
+ */
+const minCalls = 500;
+/** Without Python, or where pip reaches no packages, a machine other than CI leaves the run out. */
+const fuzzing = await install(() => undefined).then(
+  (bin) => ({ bin }),
+  (error: Error) => ({ missing: error.message }),
+);
+
 interface Overview {
   readonly asOf: string | null;
   readonly to: string;
@@ -39,9 +52,75 @@ interface Overview {
 const today = (): string =>
   new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(new Date());
 
-suite('the tour', { timeoutMs: 300_000 }, (t) => {
+/** What a tour shows that has passed, whether it ends the process or not. */
+const assertPassed = (output: string): void => {
+  const table = output.split('\n').slice(output.split('\n').findIndex((line) => line.startsWith('platform ')) + 1);
+  const rows = table.slice(0, platforms.length).map((line) => line.split(/\s{2,}/));
+  assert.deepEqual(new Set(rows.map(([platform]) => platform)), new Set(platforms));
+  for (const [platform, status, at, attempts, permalink] of rows) {
+    assert.equal(status, 'published', platform);
+    assert.ok(!Number.isNaN(Date.parse(at ?? '')), at);
+    assert.equal(attempts, platform === 'linkedin' ? '2' : '1', platform);
+    assert.match(permalink ?? '', /^https:\/\//);
+  }
+  for (const event of [
+    /linkedin rate_limited/,
+    /facebook published .*found by asking/,
+    /pinterest is due later/,
+    /x first comment posted .*“Book a table.*” as \d{19}/,
+    /post previewed .*accepted; tiktok would fail with tiktok_privacy_level_required; nothing is written/,
+    /post previewed .*accepted; 10 targets would go out; nothing is written/,
+    /3 posts in one call .*2 created, 1 rejected: \/content (X|Bluesky) takes at most/,
+    /4 targets in one call .*4 canceled/,
+  ]) {
+    assert.match(output, event);
+  }
+  assert.match(output, /youtube handed_to_platform .*publishes it at \d{4}-/);
+  assert.match(output, /taken back .*undo pending/);
+  assert.match(output, /youtube canceled .*undo done/);
+  assert.match(output, /a post to approve .*pending_approval; 2 targets awaiting_approval/);
+  assert.match(output, /approved .*by Mia from Northwind through the link: “Lovely\.”; 2 targets pending/);
+  assert.match(output, /campaign shifted .*2 targets by a day: from \d{4}-/);
+  const received = output
+    .split('\n')
+    .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);
+  const events = received.slice(0, received.indexOf('')).map((line) => line.split(/\s{2,}/));
+  assert.ok(
+    events.every(([, , , , , signatures]) => signatures === 'both valid'),
+    output,
+  );
+  const ids = events.map(([, , , id]) => id);
+  assert.equal(new Set(ids).size, ids.length, 'an id for each event');
+  const times = (type: string) => events.filter(([one]) => one === type).length;
+  for (const type of ['post.created', 'post.scheduled', 'post.published', 'target.first_comment_posted']) {
+    assert.equal(times(type), 1, type);
+  }
+  for (const type of ['target.scheduled', 'target.published']) assert.equal(times(type), platforms.length, type);
+  const lines = output.split('\n');
+  const overview = lines.slice(lines.findIndex((line) => line.startsWith('overview ')) + 1);
+  const figures = overview.slice(0, platforms.length + 1).map((line) => line.split(/\s{2,}/));
+  assert.deepEqual(new Set(figures.map(([name]) => name)), new Set([...platforms, 'workspace']));
+  for (const [name = '', impressions = '', , likes = ''] of figures) {
+    // Networks that do not tell how often a post was shown are not said to have shown it 0 times.
+    const reported = !['bluesky', 'telegram', 'tiktok', 'youtube'].includes(name);
+    assert.match(impressions, reported ? /^[\d,]+$/ : /^–$/, name);
+    assert.match(likes, /^[\d,]+$/, name);
+  }
+  const sum = (values: readonly string[]): number =>
+    values.reduce((all, value) => all + (value === '–' ? 0 : Number(value.replaceAll(',', ''))), 0);
+  const [total] = figures.filter(([name]) => name === 'workspace');
+  assert.equal(
+    sum(figures.flatMap(([name, , , likes = '']) => (name === 'workspace' ? [] : [likes]))),
+    sum([total?.[3] ?? '']),
+  );
+  assert.match(output, /impressions a day, .*: {2}·?[▁▂▃▄▅▆▇█]{7}/);
+};
+
+suite('the tour', { timeoutMs: 480_000 }, (t) => {
   const folder = dataFolder();
   let firstKey = '';
+  /** Has taken a tour, and serves to the end of the file. */
+  let service: Process;
   t.after(() => folder.drop());
 
   t('--tour-only ends with 0 and ten published targets', async () => {
@@ -57,101 +136,53 @@ suite('the tour', { timeoutMs: 300_000 }, (t) => {
       assert.match(output, /bluesky published .*https:\/\/bsky\.app\/profile\/did:plc:\w+\/post\/\w+/);
       assert.ok(!output.includes(real.password));
     }
-    const table = output.split('\n').slice(output.split('\n').findIndex((line) => line.startsWith('platform ')) + 1);
-    const rows = table.slice(0, platforms.length).map((line) => line.split(/\s{2,}/));
-    assert.deepEqual(new Set(rows.map(([platform]) => platform)), new Set(platforms));
-    for (const [platform, status, at, attempts, permalink] of rows) {
-      assert.equal(status, 'published', platform);
-      assert.ok(!Number.isNaN(Date.parse(at ?? '')), at);
-      assert.equal(attempts, platform === 'linkedin' ? '2' : '1', platform);
-      assert.match(permalink ?? '', /^https:\/\//);
-    }
-    for (const event of [
-      /linkedin rate_limited/,
-      /facebook published .*found by asking/,
-      /pinterest is due later/,
-      /x first comment posted .*“Book a table.*” as \d{19}/,
-      /post previewed .*accepted; tiktok would fail with tiktok_privacy_level_required; nothing is written/,
-      /post previewed .*accepted; 10 targets would go out; nothing is written/,
-      /3 posts in one call .*2 created, 1 rejected: \/content (X|Bluesky) takes at most/,
-      /4 targets in one call .*4 canceled/,
-    ]) {
-      assert.match(output, event);
-    }
-    assert.match(output, /youtube handed_to_platform .*publishes it at \d{4}-/);
-    assert.match(output, /taken back .*undo pending/);
-    assert.match(output, /youtube canceled .*undo done/);
-    assert.match(output, /a post to approve .*pending_approval; 2 targets awaiting_approval/);
-    assert.match(output, /approved .*by Mia from Northwind through the link: “Lovely\.”; 2 targets pending/);
-    assert.match(output, /campaign shifted .*2 targets by a day: from \d{4}-/);
-    const received = output
-      .split('\n')
-      .slice(output.split('\n').findIndex((line) => line.startsWith('event at the webhook ')) + 1);
-    const events = received.slice(0, received.indexOf('')).map((line) => line.split(/\s{2,}/));
-    assert.ok(
-      events.every(([, , , , , signatures]) => signatures === 'both valid'),
-      output,
-    );
-    const ids = events.map(([, , , id]) => id);
-    assert.equal(new Set(ids).size, ids.length, 'an id for each event');
-    const times = (type: string) => events.filter(([one]) => one === type).length;
-    for (const type of ['post.created', 'post.scheduled', 'post.published', 'target.first_comment_posted']) {
-      assert.equal(times(type), 1, type);
-    }
-    for (const type of ['target.scheduled', 'target.published']) assert.equal(times(type), platforms.length, type);
-    const lines = output.split('\n');
-    const overview = lines.slice(lines.findIndex((line) => line.startsWith('overview ')) + 1);
-    const figures = overview.slice(0, platforms.length + 1).map((line) => line.split(/\s{2,}/));
-    assert.deepEqual(new Set(figures.map(([name]) => name)), new Set([...platforms, 'workspace']));
-    for (const [name = '', impressions = '', , likes = ''] of figures) {
-      // Networks that do not tell how often a post was shown are not said to have shown it 0 times.
-      const reported = !['bluesky', 'telegram', 'tiktok', 'youtube'].includes(name);
-      assert.match(impressions, reported ? /^[\d,]+$/ : /^–$/, name);
-      assert.match(likes, /^[\d,]+$/, name);
-    }
-    const sum = (values: readonly string[]): number =>
-      values.reduce((all, value) => all + (value === '–' ? 0 : Number(value.replaceAll(',', ''))), 0);
-    const [total] = figures.filter(([name]) => name === 'workspace');
-    assert.equal(
-      sum(figures.flatMap(([name, , , likes = '']) => (name === 'workspace' ? [] : [likes]))),
-      sum([total?.[3] ?? '']),
-    );
-    assert.match(output, /impressions a day, .*: {2}·?[▁▂▃▄▅▆▇█]{7}/);
+    assertPassed(output);
     assert.ok(!/Serving/.test(output), 'it does not stay');
   });
 
-  t('runs again where it ran before, each time in a workspace of its own that shows its figures', async () => {
-    const again = await run('services/standalone/main.ts', {
-      args: ['--data', folder.dataDir, '--port', '0', '--tour-only'],
-      within: 120_000,
-    });
-    assert.equal(again.code, 0, again.output);
-    const service = await start('services/standalone/main.ts', {
+  t('runs again where it ran before, in a workspace of its own that shows its figures', async () => {
+    service = await start('services/standalone/main.ts', {
       args: ['--data', folder.dataDir, '--port', '0', '--tour'],
+      env: freely,
       readyAt: /^Serving/m,
       within: 120_000,
     });
-    try {
-      const output = service.output();
-      assert.match(output, /10 of 10 targets published/);
-      assert.match(output, /youtube canceled .*undo done/);
-      // As it is printed, without dates.
-      const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
-      const get = async (url: string, by: string) => {
-        const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
-        assert.equal(answer.status, 200, url);
-        return (await answer.json()) as { readonly data: Overview };
-      };
-      const { data } = await get(overview, key);
-      assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
-      assert.equal(data.byPlatform.length, platforms.length);
-      const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
-      assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
-      // The clock of the first workspace's sandbox stands where it stood.
-      const theirs = await get(overview, firstKey);
-      assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
-    } finally {
-      await service.stop();
-    }
+    const output = service.output();
+    assert.match(output, /10 of 10 targets published/);
+    assertPassed(output);
+    // As it is printed, without dates.
+    const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
+    const get = async (url: string, by: string) => {
+      const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
+      assert.equal(answer.status, 200, url);
+      return (await answer.json()) as { readonly data: Overview };
+    };
+    const { data } = await get(overview, key);
+    assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
+    assert.equal(data.byPlatform.length, platforms.length);
+    const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
+    assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
+    // The clock of the first workspace's sandbox stands where it stood.
+    const theirs = await get(overview, firstKey);
+    assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
+  });
+
+  const calls = `at least ${minCalls} generated calls of all operations get answers that the contract promises`;
+  if ('missing' in fuzzing) t.skip(calls, fuzzing.missing);
+  else
+    t(calls, async () => {
+      const called = await touredBy(service, { args: ['--data', folder.dataDir] });
+      await prepare(called);
+      const phases = ['examples', 'coverage', 'fuzzing', 'stateful'] as const;
+      const { bin } = fuzzing;
+      const report = await fuzz(bin, called, { seed: 20_261, phases, examples: 1, everyNth: 16, within: 360_000 });
+      assert.equal(report.failure, null, report.output);
+      assert.ok(report.cases >= minCalls, `only ${report.cases} calls were made`);
+      assert.ok(service.running, service.output());
+    });
+
+  t('after all that it drains', async () => {
+    const { code } = await service.stop();
+    assert.equal(code, 0, service.output());
   });
 });

@@ -34,6 +34,8 @@ interface Hook {
 
 /** A receiver that answers 410 is disabled within this, and enabled again, milliseconds. */
 const patienceMs = 60_000 * patience;
+/** Milliseconds after which another event is made for it to refuse. */
+const refusedMs = 1_000;
 
 export class Hooks {
   readonly arrivals: Arrival[] = [];
@@ -106,11 +108,17 @@ export class Hooks {
   async leave(load: Load): Promise<void> {
     const { id } = this.#hook('gone');
     this.#gone = true;
-    const isOff = async () => (await load.get(`/webhooks/${id}`)).data.active === false;
-    for (const until = performance.now() + patienceMs; !(await isOff()); ) {
-      // An event must be sent for the receiver to refuse it.
+    const isOff = async (): Promise<boolean> => {
+      for (const until = performance.now() + refusedMs; ; await delay(50)) {
+        if ((await load.get(`/webhooks/${id}`)).data.active === false) return true;
+        if (performance.now() > until) return false;
+      }
+    };
+    for (const limit = performance.now() + patienceMs; ; ) {
+      // An event must be sent for the receiver to refuse it. Where it is not sent soon, its sender may have died.
       await load.run('race');
-      if (performance.now() > until) {
+      if (await isOff()) break;
+      if (performance.now() > limit) {
         load.violations.push(`webhook ${id} answers 410 and is still on`);
         break;
       }

@@ -69,6 +69,8 @@ export class Process {
   readonly #texts: string[] = [];
   readonly #lines: Line[] = [];
   readonly #exited: Promise<Ended>;
+  /** Looks of those who wait for its output, at each line of it. */
+  readonly #waiting = new Set<() => void>();
   #asked = 0;
 
   constructor(
@@ -89,6 +91,7 @@ export class Process {
         this.#texts.push(text);
         const line = parsed(text);
         if (line !== null) this.#lines.push(line);
+        for (const look of this.#waiting) look();
       });
     }
     const { promise, resolve } = Promise.withResolvers<Ended>();
@@ -129,17 +132,21 @@ export class Process {
    * too long.
    */
   async saying(what: RegExp | string, within = 30_000, times = 1): Promise<void> {
-    const until = performance.now() + within * patience;
     const said = () => this.#lines.filter(({ msg }) => msg === what).length;
     const there = () => (typeof what === 'string' ? said() >= times : what.test(this.output()));
-    while (!there()) {
-      if (!this.running || performance.now() > until) {
-        if (!this.running) await this.#exited;
-        if (there()) return;
-        const how = this.running ? `within ${within * patience} ms` : 'before it ended';
-        throw new Error(`${this.main} did not print ${what} ${how}:\n${this.output()}`);
-      }
-      await new Promise((resolve) => setTimeout(resolve, 5));
+    if (there()) return;
+    const { promise, resolve } = Promise.withResolvers<'said' | 'late'>();
+    const look = () => void (there() && resolve('said'));
+    this.#waiting.add(look);
+    const timer = setTimeout(() => resolve('late'), within * patience);
+    try {
+      const how = await Promise.race([promise, this.#exited]);
+      if (how === 'said' || there()) return;
+      const when = how === 'late' ? `within ${within * patience} ms` : 'before it ended';
+      throw new Error(`${this.main} did not print ${what} ${when}:\n${this.output()}`);
+    } finally {
+      clearTimeout(timer);
+      this.#waiting.delete(look);
     }
   }
 

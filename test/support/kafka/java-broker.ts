@@ -145,7 +145,18 @@ export const javaBroker = async (answers: (broker: string) => Promise<boolean>):
     const log = await open(join(folder, 'broker.log'), 'a');
     shell = spawn(
       'sh',
-      ['-c', guarded, 'sh', '-Xms256m', '-Xmx512m', '-XX:TieredStopAtLevel=1', ...classes, 'kafka.Kafka', config],
+      [
+        '-c',
+        guarded,
+        'sh',
+        '-Xms256m',
+        '-Xmx512m',
+        '-XX:TieredStopAtLevel=1',
+        '-XX:+UseSerialGC',
+        ...classes,
+        'kafka.Kafka',
+        config,
+      ],
       { stdio: ['pipe', 'pipe', log.fd] },
     );
     await log.close();
