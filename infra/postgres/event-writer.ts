@@ -13,7 +13,7 @@ import {
 } from '#contracts/ports/event-store.ts';
 import { conflict } from '#infra/append-rules.ts';
 import { plainArray, statements, textArray } from './event-store.sql.ts';
-import { bigintTypes, isAccessDenied, isConnectionLost, keepAlive, limitGoodbye, sessionSettings } from './pool.ts';
+import { bigintTypes, isAccessDenied, isConnectionLost, keepAlive, limitGoodbye, setSession } from './pool.ts';
 import { toColumns } from './stored-event.ts';
 
 const maxGroupEvents = 500;
@@ -302,8 +302,9 @@ export class EventWriter {
     client.on('end', lose);
     try {
       await client.connect();
-      await client.query(
-        `${sessionSettings}; set default_transaction_isolation = 'read committed'; set synchronous_commit = on;
+      await setSession(
+        client,
+        `set default_transaction_isolation = 'read committed'; set synchronous_commit = on;
          set plan_cache_mode = force_generic_plan;
          set statement_timeout = ${Math.ceil(Math.max(minGroupMs, deadlineMs * groupShare))}`,
       );

@@ -23,14 +23,27 @@ export const keepAlive = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 }
 
 /**
  * The server's half: it frees the locks of a client that vanished within 5 + 3 × 2 seconds, of one that closed its
- * connection in the middle of a statement within 5, and of one that fell silent in a transaction within 60. Not every
- * platform can detect a client that left.
+ * connection in the middle of a statement within 5, and of one that fell silent in a transaction within 60.
  */
-export const sessionSettings = `
+const sessionSettings = `
   set tcp_keepalives_idle = 5; set tcp_keepalives_interval = 2; set tcp_keepalives_count = 3;
-  set idle_in_transaction_session_timeout = 60000;
-  do $$ begin perform set_config('client_connection_check_interval', '5000', false);
-    exception when others then null; end $$`;
+  set idle_in_transaction_session_timeout = 60000`;
+const leaversNoticed = 'set client_connection_check_interval = 5000';
+const refusedValue = '22023';
+
+/**
+ * Sets them, and these beside them. Not every platform detects a client that left: such a server refuses that setting,
+ * and with it the others of its statement. A block that caught the refusal would load PL/pgSQL into every session.
+ */
+export const setSession = async (client: pg.ClientBase, more: string, about: object = {}): Promise<void> => {
+  const settings = `${sessionSettings}; ${more}`;
+  try {
+    await client.query({ ...about, text: `${settings}; ${leaversNoticed}` });
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || error.code !== refusedValue) throw error;
+    await client.query({ ...about, text: settings });
+  }
+};
 
 const connectionOf = (client: pg.ClientBase): EventEmitter & { readonly stream: Socket } =>
   (client as unknown as { readonly connection: EventEmitter & { readonly stream: Socket } }).connection;
@@ -147,10 +160,53 @@ interface PoolOptions {
  */
 const plannedOnce = 'set plan_cache_mode = force_generic_plan; set enable_seqscan = off';
 
+/**
+ * Most statements are shorter than the opening of a connection, so a burst is served sooner by the connections that there
+ * are. One is opened at a time, another only while callers still wait. One that takes longer holds up no other.
+ * Milliseconds.
+ */
+const slowOpeningMs = 100;
+
+interface Waiting {
+  callback(...result: unknown[]): void;
+}
+
+/** Inside a pool of pg: whether it opens no more connections, opens one, and gives what is free to who waits. */
+interface PoolInside {
+  _isFull(): boolean;
+  newClient(waiting: Waiting): void;
+  _pulseQueue(): void;
+}
+
+const openOneByOne = (pool: pg.Pool): void => {
+  const inside = pool as unknown as PoolInside;
+  const isFull = inside._isFull.bind(pool);
+  const open = inside.newClient.bind(pool);
+  let opening = 0;
+  inside._isFull = () => opening > 0 || isFull();
+  inside.newClient = (waiting) => {
+    const { callback } = waiting;
+    opening += 1;
+    let isOpening = true;
+    const opened = (): void => {
+      clearTimeout(late);
+      if (!isOpening) return;
+      isOpening = false;
+      opening -= 1;
+      inside._pulseQueue();
+    };
+    const late = setTimeout(opened, slowOpeningMs);
+    waiting.callback = (...result) => {
+      opened();
+      callback(...result);
+    };
+    open(waiting);
+  };
+};
+
 /** A statement without an answer in time fails with QueryTimeout, and its connection leaves the pool. */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs, byKey = false } = options;
-  const settings = byKey ? `${sessionSettings}; ${plannedOnce}` : sessionSettings;
   const pool = new pg.Pool({
     connectionString: options.url,
     max: options.max ?? 4,
@@ -160,9 +216,10 @@ export const openPool = (options: PoolOptions): pg.Pool => {
     ...keepAlive,
     onConnect: async (client) => {
       limitAnswers(client, answerMs);
-      await client.query({ text: settings, ...answeredWithin(connectTimeoutMs) });
+      await setSession(client, byKey ? plannedOnce : '', answeredWithin(connectTimeoutMs));
     },
   });
+  openOneByOne(pool);
   // An idle connection that dies is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {});
   return pool;

@@ -11,12 +11,25 @@ const answerMs = 15_000;
 
 const whoAnswers = 'select pg_backend_pid() as pid';
 
+/** Of this thread: the parts of standalone start together, on one server. */
+const passed = new Map<string, Promise<void>>();
+
 /**
+ * A server that passed is not asked again.
  * @throws SetupError with the remedy, where the server is too old, where the database cannot hold every text, or where
  * a pooler spreads the statements of one connection over several sessions. A pooler that keeps a connection's session
  * (PgBouncer: `pool_mode = session`) passes. Connection errors pass unchanged.
  */
-export const checkServer = async (url: string): Promise<void> => {
+export const checkServer = (url: string): Promise<void> => {
+  const known = passed.get(url);
+  if (known !== undefined) return known;
+  const asked = examine(url);
+  passed.set(url, asked);
+  asked.catch(() => passed.delete(url));
+  return asked;
+};
+
+const examine = async (url: string): Promise<void> => {
   const clients = [connectionTo(url), connectionTo(url)] as const;
   try {
     const [one, other] = clients;

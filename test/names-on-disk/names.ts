@@ -62,6 +62,7 @@ export const notifyChannels: readonly string[] = ['*', '*_events', 'webhook_queu
 
 export const advisoryCalls: readonly string[] = [
   'pg_advisory_lock(hashtextextended($1, 0))',
+  'pg_advisory_unlock(hashtextextended($1, 0))',
   'pg_advisory_unlock_all()',
   'pg_advisory_xact_lock($1, hashtext($2))',
   'pg_advisory_xact_lock(*)',

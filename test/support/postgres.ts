@@ -198,7 +198,7 @@ function guard(dataDir: string): () => Promise<void> {
  * Waits until the connections to a database are gone, a second at most. `end()` of a pool resolves before the server has
  * read that its clients leave: a server that ends such a connection itself makes it fail with nobody to listen.
  */
-async function left(client: pg.Client, name: string): Promise<void> {
+async function left(client: pg.ClientBase, name: string): Promise<void> {
   const until = Date.now() + 1_000;
   while (Date.now() < until) {
     const { rows } = await client.query('select 1 from pg_stat_activity where datname = $1 limit 1', [name]);
@@ -207,13 +207,23 @@ async function left(client: pg.Client, name: string): Promise<void> {
   }
 }
 
-/** Runs it on a connection of its own. */
-export async function administer(url: string, work: (client: pg.Client) => Promise<unknown>): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+/** Connections that make and drop databases, by server: they stay open, and keep no process alive. */
+const administrators = new Map<string, pg.Pool>();
+
+export async function administer(url: string, work: (client: pg.ClientBase) => Promise<unknown>): Promise<void> {
+  let pool = administrators.get(url);
+  if (pool === undefined) {
+    pool = new pg.Pool({ connectionString: url, max: 1, idleTimeoutMillis: 0, allowExitOnIdle: true });
+    // A server of this file ends with it.
+    pool.on('error', () => undefined);
+    administrators.set(url, pool);
+  }
+  const client = await pool.connect();
+  let failed = true;
   try {
     await work(client);
+    failed = false;
   } finally {
-    await client.end();
+    client.release(failed);
   }
 }

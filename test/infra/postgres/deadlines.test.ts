@@ -11,7 +11,7 @@ import { EventStoreError, type EventToAppend } from '#contracts/ports/event-stor
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { TailSignal } from '#infra/postgres/event-tail.ts';
 import { EventWriter } from '#infra/postgres/event-writer.ts';
-import { openPool } from '#infra/postgres/pool.ts';
+import { openPool, setSession } from '#infra/postgres/pool.ts';
 import { withRebuildLock } from '#projections/engine/rebuild.ts';
 import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
 import { Listener } from '#services/webhooks/listener.ts';
@@ -53,6 +53,32 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
 
   const stored = async (stream: string): Promise<number> =>
     (await runSql(database.direct, 'select 1 from es.events where stream = $1', [stream])).length;
+
+  t('a session has its settings, also where the server does not notice clients that leave', async () => {
+    const settings = ['tcp_keepalives_count', 'idle_in_transaction_session_timeout', 'plan_cache_mode'];
+    const isWatching = 'client_connection_check_interval';
+    const of = async (client: pg.ClientBase, name: string): Promise<string> =>
+      (await client.query(`show ${name}`)).rows[0][name];
+    const pool = openPool({ url: database.direct, max: 1, byKey: true });
+    await withConnection(pool, async (client) => {
+      const found = [];
+      for (const name of [...settings, isWatching]) found.push(await of(client, name));
+      assert.deepEqual(found, ['3', '1min', 'force_generic_plan', '5s']);
+    });
+    await pool.end();
+    const client = new pg.Client({ connectionString: database.direct });
+    await client.connect();
+    const query = client.query.bind(client) as (config: { text: string }) => Promise<unknown>;
+    client.query = ((config: { text: string }) =>
+      // As a server answers that can watch nobody: the value is refused.
+      query({ ...config, text: config.text.replace(`${isWatching} = 5000`, `${isWatching} = -1`) })) as never;
+    await setSession(client, 'set plan_cache_mode = force_generic_plan');
+    client.query = query as never;
+    const found = [];
+    for (const name of settings) found.push(await of(client, name));
+    assert.deepEqual(found, ['3', '1min', 'force_generic_plan']);
+    await client.end();
+  });
 
   t('an append answers within its deadline, at whichever byte its connection falls silent', async () => {
     const deadlineMs = 2_000;
@@ -281,6 +307,26 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     proxy.silence(() => 0);
     await pool.end();
     await until('its socket is closed', () => closed);
+  });
+
+  t('a pool opens one connection after the other: few for many short statements, all for long ones', async () => {
+    const pool = openPool({ url: database.direct, max: 8 });
+    await Promise.all(Array.from({ length: 40 }, () => pool.query('select 1')));
+    assert.ok(pool.totalCount < 8, `${pool.totalCount} connections`);
+    await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(1)')));
+    assert.equal(pool.totalCount, 8);
+    await pool.end();
+  });
+
+  t('a connection that opens too slowly holds up no other', async () => {
+    const { url, proxy } = await database.way();
+    const pool = openPool({ url, max: 2, connectTimeoutMs: 3_000 });
+    proxy.silence(theNext());
+    const [silent, served] = await Promise.all([outcomeOf(pool.query('select 1')), outcomeOf(pool.query('select 2'))]);
+    assert.notEqual(silent.reported, 'ok');
+    assert.equal(served.reported, 'ok');
+    assert.ok(served.ms < silent.ms - 1_000, `${served.ms} ms, the silent one ${silent.ms}`);
+    await pool.end();
   });
 
   t('on a busy connection each statement has its own deadline', async () => {

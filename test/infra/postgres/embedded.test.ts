@@ -75,9 +75,14 @@ suite('embedded postgres', (t) => {
     const first = await startEmbedded({ dataDir, onProgress: (step) => steps.push(step) });
     assert.equal(first.adopted, false);
     assert.match(steps.join(), /creating the database cluster/);
-    const names = ['fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories'];
+    const names = [
+      ...['fsync', 'synchronous_commit', 'full_page_writes', 'listen_addresses', 'unix_socket_directories'],
+      'scram_iterations',
+    ];
     const { rows } = await ask(first.url, `SELECT ${names.map((name) => `current_setting('${name}') "${name}"`)}`);
-    assert.deepEqual(Object.values(rows[0]), ['on', 'on', 'on', '127.0.0.1', '']);
+    assert.deepEqual(Object.values(rows[0]), ['on', 'on', 'on', '127.0.0.1', '', '4096']);
+    const { rows: roles } = await ask(first.url, "SELECT rolpassword FROM pg_authid WHERE rolname = 'postline'");
+    assert.match(roles[0].rolpassword, /^SCRAM-SHA-256\$1:/);
     assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
     await assert.rejects(ask(first.url.replace(/:[0-9a-f]{48}@/, ':wrong@'), 'SELECT 1'), { code: '28P01' });
     await ask(first.url, 'CREATE TABLE kept AS SELECT 42 AS n');
@@ -248,8 +253,11 @@ suite('embedded postgres', (t) => {
     const dataDir = newFolder();
     mkdirSync(path.join(dataDir, 'cluster.half-made'));
     writeFileSync(path.join(dataDir, 'pg.owner'), '999999999 long ago\n');
-    const server = await startEmbedded({ dataDir });
+    const server = await startEmbedded({ dataDir, durable: false });
     assert.equal(existsSync(path.join(dataDir, 'cluster.half-made')), false);
+    // Not where data is thrown away either: who can connect can run programs as the user of the server.
+    for (const wrong of [':wrong@', '@'])
+      await assert.rejects(ask(server.url.replace(/:[0-9a-f]{48}@/, wrong), 'SELECT 1'));
     await server.stop();
     // After a reboot the number in the server's note may be anybody's, here our own.
     writeFileSync(path.join(clusterOf(dataDir), 'postmaster.pid'), `${process.pid}\n${clusterOf(dataDir)}\n0\n5432\n`);
