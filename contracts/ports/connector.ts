@@ -82,6 +82,8 @@ export interface ConsentConnector {
       readonly answer: ReadonlyMap<string, string>;
       readonly kept: KeptConsent;
       readonly redirectUri: string;
+      /** Whose guest it is: a network may bill what is asked here. */
+      readonly workspaceId: string;
     },
     signal: AbortSignal,
   ): Promise<FinishedConsent>;

@@ -103,7 +103,7 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     const { url, kept } = await begun(owner.handle, state, to);
     const back = await answerOf(browser, { url, redirectUri: to }, owner, press);
     assert.equal(back.searchParams.get('state'), state);
-    return { answer: new Map(back.searchParams), kept, redirectUri: to };
+    return { answer: new Map(back.searchParams), kept, redirectUri: to, workspaceId: randomUUID() };
   };
   const finished = (returned: Awaited<ReturnType<typeof answered>>) => connectorOf().finish(returned, within());
   const tokens = { keys, clock: Date.now };
