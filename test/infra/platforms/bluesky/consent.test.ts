@@ -141,6 +141,7 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([profile.externalId, profile.username], [ann.did, ann.handle]);
     assert.deepEqual(profile.scopes, [
       ...['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'],
+      'rpc:app.bsky.video.getUploadLimits?aud=*',
     ]);
     const days = (Date.parse(profile.consentEndsAt ?? '') - Date.now()) / 86_400_000;
     assert.ok(days > 13.9 && days <= 14, 'a client without a key has two weeks');
