@@ -25,6 +25,10 @@ export interface ConnectedProfile {
 export interface OfferedAccount {
   readonly profile: ConnectedProfile;
   readonly credential: NewCredential;
+  /** What it is, where a login may have several kinds. */
+  readonly holder?: 'person' | 'page' | 'organization' | 'channel';
+  /** For the guest: why it cannot be connected, such as a role that may not publish. Absent: it can. */
+  readonly obstacle?: string;
 }
 
 export type RefusedConnect = {
