@@ -25,6 +25,10 @@ export interface ConnectedProfile {
 export interface OfferedAccount {
   readonly profile: ConnectedProfile;
   readonly credential: NewCredential;
+  /** What it is, where a login may have several kinds. */
+  readonly holder?: 'person' | 'page' | 'organization' | 'channel';
+  /** For the guest: why it cannot be connected, such as a role that may not publish. Absent: it can. */
+  readonly obstacle?: string;
 }
 
 export type RefusedConnect = {
@@ -82,6 +86,8 @@ export interface ConsentConnector {
       readonly answer: ReadonlyMap<string, string>;
       readonly kept: KeptConsent;
       readonly redirectUri: string;
+      /** Whose guest it is: a network may bill what is asked here. */
+      readonly workspaceId: string;
     },
     signal: AbortSignal,
   ): Promise<FinishedConsent>;

@@ -290,6 +290,39 @@ export const credentialCases = (t: Cases, start: () => Promise<CredentialHarness
     assert.deepEqual(await endingIds(owner), []);
   });
 
+  t(
+    'of accounts that share a grant, whichever leaves last is the last, and no other network or grant counts',
+    async () => {
+      const grant = `person-${randomUUID()}`;
+      const [one, two, three] = [await kept({ grant }), await kept({ grant }), await kept({ grant })];
+      const elsewhere = await kept({ grant }, { platform: 'facebook' });
+      const another = await kept({ grant: `person-${randomUUID()}` });
+      const alone = await kept();
+      for (const { id } of [elsewhere, another, alone]) assert.equal(await store.leave(id, 1), 'last');
+      assert.equal(await store.leave(one.id, 1), 'left');
+      assert.equal(await other.read(one.id), null);
+      assert.equal(await store.leave(one.id, 1), 'left', 'a repeat does no harm');
+      const answers = await Promise.all([two, three].map(({ id }, at) => (at === 0 ? store : other).leave(id, 1)));
+      assert.deepEqual(answers.toSorted(), ['last', 'left']);
+      const last = answers[0] === 'last' ? two : three;
+      assert.notEqual(await store.read(last.id), null, 'the network is asked first');
+      assert.equal(await other.leave(last.id, 1), 'last', 'and again where nobody heard its answer');
+    },
+  );
+
+  t('a grant stays through a refresh, a new consent names its own, and what it gave is left alone', async () => {
+    const grant = `person-${randomUUID()}`;
+    const [one, two] = [await kept({ grant }), await kept({ grant })];
+    const next = await store.refresh(one.id, 1, async () => refreshed(credentialOf()), never);
+    assert.equal(next.kind, 'current');
+    assert.equal(await store.leave(two.id, 1), 'left');
+    assert.equal(await store.leave(one.id, 1), 'left', 'another version is kept');
+    assert.equal((await store.read(one.id))?.version, 2);
+    await kept({ grant });
+    assert.equal(await store.keep(one.owner, credentialOf()), 3);
+    assert.equal(await store.leave(one.id, 3), 'last', 'this consent is its own');
+  });
+
   t('ending: by network and time, the earliest of each workspace before the second of any', async () => {
     const at = (minute: number) => ({ expiresAt: `2026-01-01T00:0${minute}:00.000Z` });
     const [busy, small] = [randomUUID(), randomUUID()];

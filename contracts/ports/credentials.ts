@@ -13,7 +13,13 @@ export interface Credential {
   readonly expiresAt: string | null;
 }
 
-export type NewCredential = Omit<Credential, 'version'>;
+export interface NewCredential extends Omit<Credential, 'version'> {
+  /**
+   * Whose consent it is, as the network names it, where a revocation ends every account of that consent: a person of Meta or
+   * Google. Absent: it is this account's alone. A refresh leaves it as it is.
+   */
+  readonly grant?: string;
+}
 
 export interface CredentialOwner {
   readonly accountId: string;
@@ -90,6 +96,12 @@ export interface CredentialStore {
   ): Promise<Refreshed>;
   /** Final. A repeat does no harm. @param version only this one: a consent since then keeps what it gave */
   destroy(accountId: string, version?: number): Promise<void>;
+  /**
+   * Destroys this version where another account of the network is kept by the same grant: the network is asked with the last
+   * of them alone. `left`: nothing is to be revoked, also where a consent since then keeps what it gave. `last`: nothing
+   * was destroyed. Of those that leave one grant at once, one is the last.
+   */
+  leave(accountId: string, version: number): Promise<'left' | 'last'>;
   /** Destroys those of all accounts of a client whose data key was destroyed. A repeat does no harm. */
   destroyOfClient(clientId: string): Promise<void>;
   /**

@@ -27,7 +27,7 @@ export const apiVersions: ApiVersions = {
     endsAt: null,
     source: 'github.com/bluesky-social/atproto, August 2026: a lexicon has no versions',
   },
-  telegram: { version: 'Bot API 10.0', endsAt: null, source: 'core.telegram.org/bots/api-changelog, May 2026' },
+  telegram: { version: 'Bot API 10.3', endsAt: null, source: 'core.telegram.org/bots/api-changelog, August 2026' },
 };
 
 export interface DoctorOptions {

@@ -29,11 +29,12 @@ export const findSql = `
 /** One insert or one replacement of the version that the caller sealed against; else no row. */
 export const keepSql = `
   insert into ops.network_credentials as kept
-    (account_id, workspace_id, client_id, platform, version, sealed, expires_at)
-  values ($1, $2, $3, $4, $5, $6, $7)
+    (account_id, workspace_id, client_id, platform, version, sealed, expires_at, grant_id)
+  values ($1, $2, $3, $4, $5, $6, $7, $8)
   on conflict (account_id) do update set
     workspace_id = excluded.workspace_id, client_id = excluded.client_id, platform = excluded.platform,
     version = excluded.version, sealed = excluded.sealed, expires_at = excluded.expires_at, kept_at = now(),
+    grant_id = excluded.grant_id,
     refresher = null, refresh_until = null, lost_since = null, failures = 0, rests_until = null,
     lapse_reason = null, lapse_reported = false
   where kept.version = excluded.version - 1`;

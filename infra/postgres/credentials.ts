@@ -64,7 +64,7 @@ export class PostgresCredentials implements CredentialStore {
     this.#limits = { ...usualLimits, ...options.limits };
   }
 
-  async keep(owner: CredentialOwner, { secret, expiresAt }: NewCredential): Promise<number | null> {
+  async keep(owner: CredentialOwner, { secret, expiresAt, grant }: NewCredential): Promise<number | null> {
     const { accountId, workspaceId, clientId, platform } = owner;
     const ends = instantOf(expiresAt);
     const key = await this.#options.keys.forWriting(clientId);
@@ -75,7 +75,7 @@ export class PostgresCredentials implements CredentialStore {
     for (let tries = 0; tries < maxKeeps; tries += 1) {
       const version = ((await this.#rows.get(accountId))?.version ?? 0) + 1;
       const sealed = seal(key, { accountId, version }, secret);
-      const row = [accountId, workspaceId, clientId, platform, version, sealed, ends];
+      const row = [accountId, workspaceId, clientId, platform, version, sealed, ends, grant ?? null];
       const { rowCount } = await this.#pool.query(keepSql, row);
       if (rowCount === 1) {
         this.#options.faultPoint?.('credentials.kept');
@@ -109,6 +109,12 @@ export class PostgresCredentials implements CredentialStore {
     const sql = 'delete from ops.network_credentials where account_id = $1 and ($2::int is null or version = $2)';
     await this.#pool.query(sql, [accountId, version ?? null]);
     this.#options.faultPoint?.('credentials.destroyed');
+  }
+
+  async leave(accountId: string, version: number): Promise<'left' | 'last'> {
+    const sql = 'select ops.leave_grant($1, $2) as answer';
+    const { rows } = await this.#pool.query<{ readonly answer: 'left' | 'last' }>(sql, [accountId, version]);
+    return rows[0]?.answer ?? 'last';
   }
 
   async destroyOfClient(clientId: string): Promise<void> {

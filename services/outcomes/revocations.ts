@@ -11,7 +11,7 @@ import { alone, type RoundDeps, runRounds } from './rounds.ts';
 
 /**
  * Gives back what a network gave us for an account that was disconnected, or never came to be: the network is asked to revoke it, then it is
- * destroyed. A network that does not answer is asked again, for a day: then the credentials are destroyed without it.
+ * destroyed. Of accounts that one consent connected it is asked with the last alone. A network that does not answer is asked again, for a day: then the credentials are destroyed without it.
  */
 
 export type Revokers = Readonly<Partial<Record<Platform, Revoker>>>;
@@ -57,7 +57,7 @@ const round = (deps: RevocationDeps, platform: Platform, resting: Resting, signa
 };
 
 /**
- * If we die between the network's answer and the deletion, the next round revokes again, which the network answers with
+ * If we die behind the leaving, nothing is left to do. If we die between the network's answer and the deletion, the next round revokes again, which the network answers with
  * "unknown", and deletes. A consent that came in between has another version, and stays.
  */
 const revoke = async (
@@ -69,6 +69,8 @@ const revoke = async (
   const { state } = await store.load(account, accountId);
   // The read model may be behind a person who has just connected the account again.
   if (credential === null || (state.status !== 'disconnected' && state.status !== 'none')) return;
+  // A revocation would end the accounts that stay connected by the same consent.
+  if ((await credentials.leave(accountId, credential.version)) === 'left') return;
   const revoker = revokers[platform];
   const answer = await revoker?.(credential, accountId, AbortSignal.timeout(callMs));
   const isLate = now() - Date.parse(unusedSince) > patienceMs;

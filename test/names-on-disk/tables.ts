@@ -57,7 +57,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.insights_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
   'ops.insights_zones': 'id timezone revision closed',
   'ops.network_credentials':
-    'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_reported',
+    'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_reported grant_id',
   'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
   'ops.progress': 'id done at',
   'ops.projection_readers': 'instance name generation until',
@@ -177,6 +177,7 @@ export const schemaFiles: readonly string[] = [
   'ops 009-auth bb1e1b6005d89f79',
   'ops 010-sandbox 8ad87a27f9047941',
   'ops 011-shapes bd85d2419e3d8494',
+  'ops 012-grants f5152b5f19388ee3',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

@@ -10,6 +10,8 @@ type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly co
 const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
 /** The owner allowed less than the call needs; a new consent mends it. */
 const unpermitted: Meaning = { ...lapsed, category: 'permission' };
+/** What the account's owner can change at the network: an address that is not confirmed, an account that is too new. */
+const forbidden: Meaning = { category: 'permission', code: 'account_not_permitted', retryable: true, actor: 'user' };
 const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
 const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
 const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
@@ -44,6 +46,16 @@ export const meanings: Readonly<Record<string, Meaning>> = {
   PayloadTooLarge: media,
   InvalidRequest: content,
   InvalidSwap: down,
+  // Of the video service (lexicons app.bsky.video.*, 2026-08-20).
+  DailyLimitExceeded: limited,
+  ServiceOverloaded: down,
+  TooManyOpenUploads: down,
+  UploadForbidden: forbidden,
+  unconfirmed_email: forbidden,
+  VideoTooLarge: media,
+  VideoTooLong: media,
+  BadAspectRatio: media,
+  UnsupportedContentType: media,
 };
 
 const byStatus = (status: number): Meaning => {
@@ -95,13 +107,18 @@ export const reauth = (said: string): Failure => failure(lapsed, null, said);
 const defaultWaitMs = 60_000;
 
 /** The later of both headers; servers send seconds from now and seconds since the epoch. */
-const retryAtOf = ({ headers }: Refused, now: number): string => {
+const retryAtOf = ({ error, headers }: Refused, now: number): string => {
   const after = Number(headers['retry-after'] ?? Number.NaN) * 1_000;
   const reset = Number(headers['ratelimit-reset'] ?? Number.NaN) * 1_000 - now;
   const waits = [after, reset].filter((one) => Number.isFinite(one) && one >= 0);
-  const wait = waits.length === 0 ? defaultWaitMs : Math.max(...waits);
-  return namedInstant(now + wait);
+  if (waits.length === 0) return namedInstant(error === ofTheDay ? nextDay(now) : now + defaultWaitMs);
+  return namedInstant(now + Math.max(...waits));
 };
+
+/** The video service counts videos and bytes by the day of UTC. */
+const ofTheDay = 'DailyLimitExceeded';
+const dayMs = 86_400_000;
+const nextDay = (now: number): number => (Math.floor(now / dayMs) + 1) * dayMs;
 
 /**
  * What a call that did not succeed means. Before the boundary everything that may pass is tried again; a write of which
@@ -126,4 +143,25 @@ export const outcomeOf = (result: Exclude<XrpcResult, { kind: 'ok' }>, isWrite: 
       : { kind: 'deferred', failure: said };
   }
   return { kind: 'failed', failure: said };
+};
+
+/**
+ * What an answer of the video service means. It judges a file by the names of its lexicons alone; another refusal, and one of
+ * the token that the account's server gave us for it, says nothing of the file or of the account.
+ */
+export const outcomeOfVideo = (result: Exclude<XrpcResult, { kind: 'ok' }>, mediaId: string, now: number): Failed => {
+  const outcome = outcomeOf(result, false, now);
+  const { category, platformCode, platformMessage } = outcome.failure;
+  if (outcome.kind === 'failed' && ['invalid_content', 'reauth_required'].includes(category)) {
+    const said = [platformCode, platformMessage].filter((one) => one !== null).join(': ');
+    return { kind: 'deferred', failure: mediaFailure(mediaId, said) };
+  }
+  return { ...outcome, failure: { ...outcome.failure, mediaId } };
+};
+
+/** What the service says of an account that may not upload now. `error` may be one of its names, or none. */
+export const uploadRefused = (error: string, message: string | null, mediaId: string, now: number): Failed => {
+  const isKnown = Object.hasOwn(meanings, error);
+  const refused = { status: 403, error: isKnown ? error : 'UploadForbidden', message: message ?? error };
+  return outcomeOfVideo({ kind: 'refused', ...refused, data: null, headers: {} }, mediaId, now);
 };

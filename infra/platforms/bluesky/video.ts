@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
-import { type Members, membersOf, textIn } from '../shared/members.ts';
+import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
-import { mediaFailure, outcomeOf, stillProcessing, videoRefused } from './errors.ts';
+import { mediaFailure, outcomeOf, outcomeOfVideo, stillProcessing, uploadRefused, videoRefused } from './errors.ts';
 import type { UploadedMedia } from './record.ts';
 import { type BlobRef, blobOf } from './shapes.ts';
 import type { Uploading } from './upload.ts';
@@ -81,10 +81,36 @@ const serviceToken = async (
 };
 
 /** A file that the service knows already is answered as an error that names its job. */
-const startedBy = (result: XrpcResult, now: number): Job | Failed => {
+const startedBy = (result: XrpcResult, mediaId: string, now: number): Job | Failed => {
   if (result.kind === 'ok') return jobOf(result.data);
   if (result.kind === 'refused' && result.error === 'already_exists' && result.data !== null) return jobOf(result.data);
-  return outcomeOf(result, false, now);
+  return outcomeOfVideo(result, mediaId, now);
+};
+
+/**
+ * Asked before a file goes up, so that none is sent in vain. A service, or a consent, that tells no limits lets us try.
+ * @returns null: the account may upload it, as far as is known
+ */
+const refusedBefore = async (
+  uploading: Uploading,
+  { bytes, mediaId }: PublishMedia,
+  { videoService }: VideoOptions,
+): Promise<Failed | null> => {
+  const { http, request, steps, now } = uploading;
+  const nsid = 'app.bsky.video.getUploadLimits';
+  const auth = await serviceToken(uploading, `did:web:${new URL(videoService).hostname}`, nsid);
+  steps.signal.throwIfAborted();
+  if ('kind' in auth) return null;
+  const ask = { service: videoService, nsid, token: auth.token, subject: subjectOf(request) };
+  const result = await xrpc(http, ask, steps.signal);
+  steps.signal.throwIfAborted();
+  if (result.kind !== 'ok') return null;
+  const { data } = result;
+  const [videos, left] = ['remainingDailyVideos', 'remainingDailyBytes'].map((name) => integerIn(data, name));
+  const isSpent = videos === 0 || (typeof left === 'number' && left < bytes);
+  if (data.canUpload !== false && !isSpent) return null;
+  const error = textIn(data, 'error') ?? (isSpent ? 'DailyLimitExceeded' : '');
+  return uploadRefused(error, textIn(data, 'message'), mediaId, now());
 };
 
 const start = async (
@@ -93,6 +119,8 @@ const start = async (
   { videoService }: VideoOptions,
 ): Promise<Job | Failed> => {
   const { http, secret, request, steps, now } = uploading;
+  const refused = await refusedBefore(uploading, video, { videoService });
+  if (refused !== null) return refused;
   const { hostname } = new URL(secret.service);
   const auth = await serviceToken(uploading, `did:web:${hostname}`, 'com.atproto.repo.uploadBlob');
   if ('kind' in auth) return auth;
@@ -108,10 +136,15 @@ const start = async (
     steps.signal,
   );
   steps.signal.throwIfAborted();
-  return startedBy(result, now());
+  return startedBy(result, video.mediaId, now());
 };
 
-const look = async ({ http, request, steps, now }: Uploading, jobId: string, { videoService }: VideoOptions) => {
+const look = async (
+  { http, request, steps, now }: Uploading,
+  jobId: string,
+  mediaId: string,
+  { videoService }: VideoOptions,
+) => {
   const ask = {
     service: videoService,
     nsid: 'app.bsky.video.getJobStatus',
@@ -120,7 +153,7 @@ const look = async ({ http, request, steps, now }: Uploading, jobId: string, { v
   };
   const result = await xrpc(http, ask, steps.signal);
   steps.signal.throwIfAborted();
-  return result.kind === 'ok' ? jobOf(result.data) : outcomeOf(result, false, now());
+  return result.kind === 'ok' ? jobOf(result.data) : outcomeOfVideo(result, mediaId, now());
 };
 
 /** The job of an earlier attempt; null: there is none, or its file was in a write that failed and may be gone. */
@@ -138,7 +171,7 @@ export const uploadVideo = async (
   const { request, steps } = uploading;
   const { mediaId, kind, width, height, altText } = video;
   const known = knownJob(request, mediaId);
-  let job = known === null ? await start(uploading, video, options) : await look(uploading, known, options);
+  let job = known === null ? await start(uploading, video, options) : await look(uploading, known, mediaId, options);
   if ('kind' in job) return job;
   const { jobId } = job;
   if (jobId === null) return { kind: 'deferred', failure: mediaFailure(mediaId, 'the answer names no job') };
@@ -155,7 +188,7 @@ export const uploadVideo = async (
     }
     if (performance.now() > until) return { kind: 'deferred', failure: stillProcessing(mediaId) };
     await delay(options.videoPollMs ?? pollMs, undefined, { signal: steps.signal });
-    const next = await look(uploading, jobId, options);
+    const next = await look(uploading, jobId, mediaId, options);
     if ('kind' in next) return next;
     job = next;
   }

@@ -29,10 +29,18 @@ export const listIn = (value: Json | undefined, name: string): readonly Members[
   return list.map(membersOf).filter((one) => one !== null);
 };
 
-/** Null: the body is no JSON object. */
+/** Networks write ids as integers beyond 2^53, which a number would round to the id of another post: they stay as written. */
+const exact = (_name: string, value: unknown, { source }: { readonly source?: string } = {}): unknown =>
+  typeof value === 'number' && !Number.isSafeInteger(value) && source !== undefined && /^-?\d+$/.test(source)
+    ? source
+    : value;
+
+/** An integer beyond 2^53 is a string. Null: the body is no JSON object. */
 export const parsed = (body: Buffer): Members | null => {
+  const text = body.toString('utf8');
   try {
-    return membersOf(JSON.parse(body.toString('utf8')) as Json);
+    // Looking at each member costs several times as much as reading them.
+    return membersOf((/\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text)) as Json);
   } catch {
     return null;
   }

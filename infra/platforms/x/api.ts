@@ -63,11 +63,24 @@ const isRead = ({ method, path }: Ask): boolean => method === 'GET' && !path.sta
 const unpaidRestMs = 900_000;
 const cappedRestMs = 3_600_000;
 
+type FieldsName = NonNullable<XOptions['fieldsName']>;
+
+const otherName: Readonly<Record<FieldsName, FieldsName>> = {
+  'tweet.fields': 'post.fields',
+  'post.fields': 'tweet.fields',
+};
+
+/** A refusal that names the parameter: X then has read nothing. */
+const refusesName = (result: XResult, name: FieldsName): boolean =>
+  result.kind === 'refused' && result.status === 400 && JSON.stringify(result.body ?? {}).includes(name);
+
 export class XApi {
   readonly #options: XOptions;
+  #fieldsName: FieldsName;
 
   constructor(options: XOptions) {
     this.#options = options;
+    this.#fieldsName = options.fieldsName ?? 'tweet.fields';
   }
 
   /** What a call that writes needs before it: a token, and an app that may call. */
@@ -89,6 +102,25 @@ export class XApi {
   async call(subject: NetworkCall['subject'], ask: Ask, signal: AbortSignal): Promise<XResult> {
     const open = await this.#open(subject, isRead(ask), signal);
     return open.kind === 'open' ? this.callWith(open, subject, ask, signal) : open;
+  }
+
+  /**
+   * A call that names fields of posts. X's document and its guides name the parameter differently: where X refuses the one,
+   * the other is tried once, and what X takes is remembered.
+   */
+  async callFor(
+    subject: NetworkCall['subject'],
+    ask: (fieldsName: FieldsName) => Ask,
+    signal: AbortSignal,
+  ): Promise<XResult> {
+    const name = this.#fieldsName;
+    const first = await this.call(subject, ask(name), signal);
+    if (!refusesName(first, name)) return first;
+    const other = otherName[name];
+    const second = await this.call(subject, ask(other), signal);
+    if (refusesName(second, other)) return first;
+    this.#fieldsName = other;
+    return second;
   }
 
   /**

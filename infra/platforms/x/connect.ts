@@ -2,6 +2,7 @@ import type { ConsentConnector, FinishedConsent, RefusedConnect } from '#contrac
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { nobody } from '../shared/findings.ts';
 import { textIn } from '../shared/members.ts';
+import { billed, type Counting, readsOfPerson } from './billed.ts';
 import { authorizeUrl, exchangeCode, lookUpAccount, newVerifier, type OAuthOptions, revokeTokens } from './oauth.ts';
 
 /** Connects the account whose owner allows it on X's own page. A login of X has one account. */
@@ -37,13 +38,21 @@ const whyNoCode = (answer: ReadonlyMap<string, string>): RefusedConnect => {
   return refused(later);
 };
 
-export const xConsent = (options: OAuthOptions): ConsentConnector => {
+export const xConsent = (options: OAuthOptions & Counting): ConsentConnector => {
   /** The consent of an account that is not connected must not stay alive at X. */
   const unwanted = async (credential: NewCredential, why: RefusedConnect, signal: AbortSignal) => {
     await revokeTokens(options, credential, nobody, signal);
     return why;
   };
-  const finish = async (code: string, verifier: string, redirectUri: string, signal: AbortSignal) => {
+  const finish = async (
+    {
+      verifier,
+      redirectUri,
+      workspaceId,
+    }: { readonly verifier: string; readonly redirectUri: string; readonly workspaceId: string },
+    code: string,
+    signal: AbortSignal,
+  ) => {
     const exchanged = await exchangeCode(options, { code, verifier, redirectUri }, signal);
     if (exchanged.kind === 'unavailable') return refused(later);
     if (exchanged.kind === 'refused') {
@@ -56,7 +65,15 @@ export const xConsent = (options: OAuthOptions): ConsentConnector => {
       const words = `X gave us no permission for ${missing.join(', ')}. Start again.`;
       return unwanted(credential, refused(words), signal);
     }
-    const found = await lookUpAccount(options, String(credential.secret.accessToken), signal);
+    const found = await billed(
+      options,
+      { workspaceId, reads: readsOfPerson, isOptional: false },
+      () => lookUpAccount(options, String(credential.secret.accessToken), signal),
+      ({ kind }) => (kind === 'refused' ? 0 : readsOfPerson),
+    );
+    if (found.kind === 'spent') {
+      return unwanted(credential, refused(later, `X was not asked whose account it is: ${found.reason}`), signal);
+    }
     if (found.kind === 'unavailable') return unwanted(credential, refused(later), signal);
     if (found.kind === 'refused') {
       const words =
@@ -76,10 +93,10 @@ export const xConsent = (options: OAuthOptions): ConsentConnector => {
       const verifier = newVerifier();
       return { kind: 'begun', url: authorizeUrl(options, { redirectUri, state, verifier }), kept: { verifier } };
     },
-    finish: async ({ answer, kept, redirectUri }, signal) => {
+    finish: async ({ answer, kept, redirectUri, workspaceId }, signal) => {
       const code = answer.get('code') ?? '';
       const verifier = textIn(kept, 'verifier') ?? '';
-      return code === '' ? whyNoCode(answer) : finish(code, verifier, redirectUri, signal);
+      return code === '' ? whyNoCode(answer) : finish({ verifier, redirectUri, workspaceId }, code, signal);
     },
   };
 };

@@ -1,4 +1,3 @@
-import type { PublishRequest } from '#contracts/ports/platform.ts';
 import type {
   AccountInsightsAnswer,
   InsightsAccount,
@@ -8,14 +7,15 @@ import type {
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import type { XApi } from './api.ts';
+import type { Ask, XApi } from './api.ts';
+import { billed, readsOfPerson, type Spent } from './billed.ts';
 import { userFields } from './oauth.ts';
-import { appOf, type XOptions } from './options.ts';
+import type { XOptions } from './options.ts';
 import { beforeCreate, type NotOk } from './outcomes.ts';
 
 /**
  * Figures of posts by `GET /2/tweets`, at most 100 a call, and of the account by `GET /2/users/me`. X bills each post
- * that is read; how often is the caller's matter, how many a month is bounded here, for all and for each workspace.
+ * that is read; how often is the caller's matter.
  */
 
 const perCall = 100;
@@ -23,7 +23,6 @@ const dayMs = 86_400_000;
 /** X has figures of its owner alone for 30 days, and refuses the request for them afterwards. */
 const ownMs = 30 * dayMs - 3_600_000;
 
-type Account = PublishRequest['account'];
 type NoFigures = Exclude<PostInsightsAnswer, { kind: 'reported' | 'removed' }>;
 type Fields = NonNullable<Extract<PostInsightsAnswer, { kind: 'reported' }>['fields']>;
 
@@ -96,32 +95,20 @@ export class XInsights implements InsightsSource {
     isRecent: boolean,
     signal: AbortSignal,
   ): Promise<Batch | NoFigures> {
-    const { appLimits, monthlyReads, clock, fieldsName = 'tweet.fields' } = this.#options;
-    const [reader, now] = [{ app: appOf(this.#options), workspaceId }, clock()];
-    if (monthlyReads !== undefined) {
-      const taken = await appLimits.take(reader, ids.length, monthlyReads, now).catch(() => null);
-      if (taken === null) return { kind: 'unavailable', reason: 'what may be read this month could not be counted' };
-      if (taken === 'month_spent') return { kind: 'rate_limited', retryAt: nextMonth(now) };
-      if (taken === 'share_spent') return { kind: 'rate_limited', retryAt: nextDay(now) };
-    }
     const own = isRecent ? ',non_public_metrics' : '';
-    const result = await this.#api.call(
-      { accountId, targetId: null },
-      {
-        method: 'GET',
-        path: '/2/tweets',
-        query: {
-          ids: ids.join(','),
-          [fieldsName]: `attachments,author_id,created_at,public_metrics${own}`,
-          expansions: 'attachments.media_keys',
-          'media.fields': `duration_ms,public_metrics${own}`,
-        },
+    const ask = (fieldsName: string): Ask => ({
+      method: 'GET',
+      path: '/2/tweets',
+      query: {
+        ids: ids.join(','),
+        [fieldsName]: `attachments,author_id,created_at,public_metrics${own}`,
+        expansions: 'attachments.media_keys',
+        'media.fields': `duration_ms,public_metrics${own}`,
       },
-      signal,
+    });
+    const result = await billed(this.#options, { workspaceId, reads: ids.length, isOptional: true }, () =>
+      this.#api.callFor({ accountId, targetId: null }, ask, signal),
     );
-    // Only an answer that may have shown posts is billed.
-    const isBilled = result.kind === 'ok' || result.kind === 'silent';
-    if (monthlyReads !== undefined && !isBilled) await appLimits.giveBack(reader, ids.length, now);
     signal.throwIfAborted();
     if (result.kind !== 'ok') return this.#without(result);
     const { body, headers } = result;
@@ -138,12 +125,14 @@ export class XInsights implements InsightsSource {
 
   async fetchAccountInsights(
     _platform: Platform,
-    { id: accountId }: Account,
+    { id: accountId, workspaceId }: InsightsAccount,
     signal: AbortSignal,
   ): Promise<AccountInsightsAnswer> {
     signal.throwIfAborted();
     const ask = { method: 'GET', path: '/2/users/me', query: { 'user.fields': userFields } } as const;
-    const result = await this.#api.call({ accountId, targetId: null }, ask, signal);
+    const result = await billed(this.#options, { workspaceId, reads: readsOfPerson, isOptional: true }, () =>
+      this.#api.call({ accountId, targetId: null }, ask, signal),
+    );
     signal.throwIfAborted();
     if (result.kind !== 'ok') return this.#without(result);
     const { data } = result.body;
@@ -155,7 +144,11 @@ export class XInsights implements InsightsSource {
     };
   }
 
-  #without(result: NotOk): NoFigures {
+  #without(result: NotOk | Spent): NoFigures {
+    if (result.kind === 'spent') {
+      const { reason, until } = result;
+      return until === null ? { kind: 'unavailable', reason } : { kind: 'rate_limited', retryAt: until };
+    }
     const outcome = beforeCreate(result, this.#options.clock());
     if (outcome.kind === 'rate_limited') return { kind: 'rate_limited', retryAt: outcome.retryAt };
     const { failure } = outcome;
@@ -170,19 +163,11 @@ export class XInsights implements InsightsSource {
   }
 }
 
-const nextMonth = (now: number): string => {
-  const day = new Date(now);
-  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
-};
-
-/** The share of a workspace grows as the month goes by. */
-const nextDay = (now: number): string => new Date((Math.floor(now / dayMs) + 1) * dayMs).toISOString();
-
 const isOfField = (error: Members): boolean =>
   (textIn(error, 'type') ?? '').endsWith('/problems/not-authorized-for-field');
 
 const answerOf = (
-  account: Account,
+  account: InsightsAccount,
   { externalId, hasVideo }: InsightsSubject,
   isRecent: boolean,
   { posts, media, errors, observedAt }: Batch,

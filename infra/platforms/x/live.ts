@@ -12,7 +12,7 @@ export interface XConfig {
   readonly xClientSecret: string | null;
   readonly xApi: string;
   readonly xAuthorize: string;
-  /** Posts that are read for figures in a month. */
+  /** Reads of a month: a post is one, a person two. */
   readonly xMonthlyReads: number;
 }
 
@@ -33,7 +33,13 @@ export const liveX = (
     return kind === 'revoked' ? 'revoked' : 'unavailable';
   };
   return {
-    ...{ adapter, source: adapter, connectors: [xConsent(oauth)], refresher, revoker },
+    ...{
+      adapter,
+      source: adapter,
+      connectors: [xConsent({ ...oauth, appLimits: shared.appLimits, monthlyReads: xMonthlyReads })],
+      refresher,
+      revoker,
+    },
     // X ends a refresh token that nobody used for about six months; the adapter counts 150 days.
     refreshWindowMs: 30 * 86_400_000,
   };

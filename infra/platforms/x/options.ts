@@ -22,7 +22,10 @@ export interface XOptions {
   readonly api?: string;
   /** Milliseconds that the create call may take. Default 10,000. */
   readonly boundaryDeadlineMs?: number;
-  /** The OpenAPI document says `post.fields`, the changelog and the guides `tweet.fields`. Default `tweet.fields`. */
+  /**
+   * The name that is tried first: the OpenAPI document says `post.fields`, the changelog and the guides `tweet.fields`.
+   * Default `tweet.fields`.
+   */
   readonly fieldsName?: 'tweet.fields' | 'post.fields';
   /** Bytes of a segment of an upload: 1 to 4 MB are proven. Default 4,000,000. */
   readonly segmentBytes?: number;
@@ -32,7 +35,7 @@ export interface XOptions {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Called with what X says of an account's limits for posts. */
   readonly onLimits?: OnLimits;
-  /** Posts that the app may read for figures in a month, since X bills each; absent: no bound. */
+  /** What the app may read in a month, since X bills each read: a post is one, a person two; absent: no bound. */
   readonly monthlyReads?: number;
 }
 

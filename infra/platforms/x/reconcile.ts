@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Checkpoint, FindRequest, Json, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
-import { linksOfX } from '#domain/platforms/index.ts';
+import { linksOfX, rulesOf } from '#domain/platforms/index.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import type { XApi } from './api.ts';
+import type { Ask, XApi, XResult } from './api.ts';
+import { billed, costOfList, type Spent } from './billed.ts';
+import { notReached } from './errors.ts';
 import type { XOptions } from './options.ts';
 import { beforeCreate } from './outcomes.ts';
 import { postIdOf, quotedId } from './post.ts';
@@ -13,6 +15,8 @@ import { subjectOf } from './upload.ts';
  * text, the post it replies to, and the files, whose keys on X end with the ids of their uploads. What is not there proves
  * nothing: X's index is some seconds behind.
  */
+
+const { publish: rules } = rulesOf('x');
 
 const hashOf = ({ content, thread }: PublishRequest): string =>
   createHash('sha256')
@@ -34,18 +38,23 @@ export type Found =
 const skewMs = 60_000;
 /** So few that 25,000 characters of each stay within one answer. */
 const perPage = 25;
-/** An account that made more posts since the call is not read to its end. */
-const maxPages = 10;
+/** X lets an account make 100 posts in 15 minutes: of the minutes around a call these pages hold all. */
+const maxPages = 4;
 
 type Listed =
   /** Newest first; `isWhole`: the account has no more of that time. */
   { readonly kind: 'listed'; readonly posts: readonly Members[]; readonly isWhole: boolean } | Undecided;
 
+/** Milliseconds since the epoch. */
 interface Span {
-  /** Milliseconds since the epoch. */
   readonly from: number;
-  readonly until: number | null;
+  readonly until: number;
 }
+
+/** X refuses an end of the time that is not as long ago, milliseconds; then there is nothing behind it yet. */
+const endsAgoMs = 15_000;
+
+const references = { 'tweet.fields': 'referenced_tweets', 'post.fields': 'referenced_posts' } as const;
 
 // X takes whole seconds.
 const second = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
@@ -59,26 +68,27 @@ const listOwn = async (
   deadlineMs: number,
   is: (post: Members) => boolean,
 ): Promise<Listed> => {
-  const { fieldsName = 'tweet.fields' } = options;
-  const references = fieldsName === 'post.fields' ? 'referenced_posts' : 'referenced_tweets';
+  const { workspaceId, account } = request;
   let next: string | null = null;
   const posts: Members[] = [];
   for (let page = 0; page < maxPages; page += 1) {
-    const result = await api.call(
-      subjectOf(request),
-      {
-        method: 'GET',
-        path: `/2/users/${encodeURIComponent(request.account.externalId)}/tweets`,
-        query: {
-          max_results: String(perPage),
-          start_time: second(from),
-          ...(until === null ? {} : { end_time: second(until) }),
-          [fieldsName]: `attachments,created_at,entities,note_tweet,${references}`,
-          ...(next === null ? {} : { pagination_token: next }),
-        },
+    const ask = (fieldsName: keyof typeof references): Ask => ({
+      method: 'GET',
+      path: `/2/users/${encodeURIComponent(account.externalId)}/tweets`,
+      query: {
+        ...{ max_results: String(perPage), start_time: second(from) },
+        ...(until > options.clock() - endsAgoMs ? {} : { end_time: second(until) }),
+        [fieldsName]: `attachments,created_at,entities,note_tweet,${references[fieldsName]}`,
+        ...(next === null ? {} : { pagination_token: next }),
       },
-      AbortSignal.timeout(deadlineMs),
+    });
+    const result: XResult | Spent = await billed(
+      options,
+      { workspaceId, reads: perPage, isOptional: false },
+      () => api.callFor(subjectOf(request), ask, AbortSignal.timeout(deadlineMs)),
+      costOfList(perPage),
     );
+    if (result.kind === 'spent') return { kind: 'undecided', failure: notReached(result.reason) };
     if (result.kind !== 'ok') return { kind: 'undecided', failure: beforeCreate(result, options.clock()).failure };
     posts.push(...listIn(result.body, 'data').filter(is));
     next = textIn(result.body.meta, 'next_token');
@@ -107,7 +117,9 @@ export const lookFor = async (
   const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
   const wanted = comparable(request.content, linksOfX(request.content));
   const is = (post: Members): boolean => isIt(post, request, wanted, mediaIds);
-  const listed = await listOwn(options, api, request, { from: at - skewMs, until: null }, deadlineMs, is);
+  // X may make the post after we gave up the call, within the settle window.
+  const span = { from: at - skewMs, until: at + deadlineMs + rules.settleWindowMs + skewMs };
+  const listed = await listOwn(options, api, request, span, deadlineMs, is);
   if (listed.kind === 'undecided') return listed;
   // The timeline begins with the newest: of several the first one made is ours.
   const post = listed.posts.at(-1);
@@ -118,8 +130,6 @@ export const lookFor = async (
 
 /** Posts that are listed for one question at most. */
 const maxFound = 20;
-/** X refuses an end of the time that is not as long ago, milliseconds; then there is nothing behind it yet. */
-const endsAgoMs = 15_000;
 
 /** By text, parent and number of files: the uploads of a call that nobody remembers have no known ids. */
 export const findOwn = async (
@@ -133,12 +143,11 @@ export const findOwn = async (
   const wanted = comparable(request.content, linksOfX(request.content));
   const from = Date.parse(request.from);
   const asked = Date.parse(request.until);
-  const until = asked > options.clock() - endsAgoMs ? null : asked;
   const is = (post: Members): boolean => {
     const at = Date.parse(textIn(post, 'created_at') ?? '');
     return !(at > asked) && isIt(post, request, wanted, request.media.length);
   };
-  const listed = await listOwn(options, api, request, { from, until }, deadlineMs, is);
+  const listed = await listOwn(options, api, request, { from, until: asked }, deadlineMs, is);
   if (listed.kind === 'undecided') return listed;
   if (listed.posts.length === 0 && !listed.isWhole) return { kind: 'undecided' };
   const posts = listed.posts.flatMap((post) => {

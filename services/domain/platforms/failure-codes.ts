@@ -9,6 +9,8 @@ export const failureCodes = {
   youtube_description_invalid: 'YouTube refuses descriptions that contain < or >.',
   pinterest_board_required: 'Pinterest requires the override boardId.',
   reauth_required: 'The network no longer accepts the connection: connect the account again.',
+  account_not_permitted:
+    'The network does not let the account do this: its owner can change that there, and the post can then be retried.',
   network_rate_limited: 'The network limits the rate of calls; the publisher tries again at retryAt.',
   content_rejected: 'The network refused the content for good.',
   duplicate_content: 'The network reports that it already has this content.',

@@ -47,7 +47,7 @@ const finished = async (
   if (connector === undefined) throw refuse('That network cannot be connected here any more.');
   const redirectUri = redirectUriOf(tools.deps);
   const done = await tools.ask(open.workspaceId, (signal) =>
-    connector.finish({ answer, kept: kept.connector, redirectUri }, signal),
+    connector.finish({ answer, kept: kept.connector, redirectUri, workspaceId: open.workspaceId }, signal),
   );
   if (done.kind === 'refused') throw refusedBy(tools.deps, platform, done);
   if (done.accounts.length === 0) throw refuse('This login has no account that can be connected. Try another one.');

@@ -1,57 +1,133 @@
 import type { Context, Middleware } from 'koa';
+import { within } from '#contracts/base/pause.ts';
 import type { ConnectedProfile, OfferedAccount } from '#contracts/ports/connector.ts';
+import { account } from '#domain/account.ts';
+import { accountIdOf } from '#domain/ids.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Platform } from '#schemas/common.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { alertOf, escapeHtml, page } from '#services/shell/page.ts';
-import { show } from '../links.ts';
+import { show, tooLate } from '../links.ts';
 import { attemptOf, keepAttempt, type OpenAttempt, showEnded } from './attempts.ts';
 import { connectAccount } from './connect-account.ts';
 import { fieldsOf } from './form.ts';
+import type { OpenInvite } from './open-invite.ts';
 import { goOrShow } from './show-invite.ts';
-import type { InviteTools } from './tools.ts';
+import { type InviteTools, refuse } from './tools.ts';
 
 const nameOf = ({ username, displayName, externalId }: ConnectedProfile): string => {
   const known = [displayName, username === null ? null : `@${username}`].filter((one) => one !== null);
   return known.length === 0 ? externalId : known.join(', ');
 };
 
-const tick = (profile: ConnectedProfile, at: number): string =>
-  `<label class="tick"><input type="checkbox" name="account" value="${at}"> <span><bdi>${escapeHtml(nameOf(profile))}</bdi></span></label>`;
+/** Places of accounts in the order in which they were offered. */
+type Places = ReadonlySet<number>;
 
-/** Several accounts of one login. */
-const choicePage = (shown: {
-  readonly clientName: string;
-  readonly platform: Platform;
-  /** In the order in which the choice is sent. */
-  readonly profiles: readonly ConnectedProfile[];
-  /** Why the choice was refused. */
-  readonly words: string | null;
-  /** Of the link's page. */
-  readonly path: string;
-}): string => {
-  const { clientName, platform, profiles, words, path } = shown;
-  const name = escapeHtml(rulesOf(platform).name);
-  const title = `Choose accounts of ${rulesOf(platform).name}`;
-  const html = `<h1>Connect to <bdi>${escapeHtml(clientName)}</bdi></h1>
-<form method="post">
-<fieldset><legend>Which accounts of ${name}?</legend>
-${alertOf(words)}
-${profiles.map(tick).join('\n')}
-<button type="submit">Connect these accounts</button>
-</fieldset></form>
-<p><a href="${escapeHtml(path)}">Start again</a></p>`;
-  return page(words === null ? title : `Not connected: ${title}`, html);
-};
+/** What of the choice a page shows. */
+interface View {
+  /** Words by which the guest looks for accounts; empty: all. */
+  readonly query: string;
+  /** From 0. */
+  readonly page: number;
+  readonly chosen: Places;
+}
 
-/** Networks list pages of a person; more are not shown. */
-const maxOffered = 50;
+const perPage = 50;
+/** A person of an agency may have more pages than one can tick; of more than these the guest is told. */
+const maxOffered = 2_000;
+const longestQuery = 200;
 
 type KeptChoice = {
   readonly accounts: readonly OfferedAccount[];
   readonly timezone: string | null;
+  /** How many the network offered. */
+  readonly offered: number;
+};
+
+const holders: Readonly<Record<NonNullable<OfferedAccount['holder']>, string>> = {
+  person: 'a person',
+  page: 'a page',
+  organization: 'an organization',
+  channel: 'a channel',
+};
+
+/** @param isConnected of this client already */
+const line = ({ profile, holder, obstacle }: OfferedAccount, at: number, view: View, isConnected: boolean): string => {
+  const notes = [
+    ...(holder === undefined ? [] : [holders[holder]]),
+    ...(obstacle === undefined ? [] : [obstacle]),
+    ...(isConnected ? ['connected already; choose it to renew the permission'] : []),
+  ];
+  const small = notes.length === 0 ? '' : ` <small>${escapeHtml(notes.join('; '))}</small>`;
+  const words = `<span><bdi>${escapeHtml(nameOf(profile))}</bdi>${small}</span>`;
+  if (obstacle !== undefined) return `<p class="tick">${words}</p>`;
+  const checked = view.chosen.has(at) ? ' checked' : '';
+  return `<label class="tick"><input type="checkbox" name="account" value="${at}"${checked}> ${words}</label>`;
+};
+
+const shownIn = ({ accounts }: KeptChoice, { query }: View): readonly number[] => {
+  const wanted = query.normalize('NFKC').toLowerCase();
+  return [...accounts.entries()].flatMap(([at, { profile }]) => {
+    const text = `${nameOf(profile)} ${profile.externalId}`.normalize('NFKC').toLowerCase();
+    return text.includes(wanted) ? [at] : [];
+  });
+};
+
+/** The search, and the way through the pages, of a choice that does not fit on one. */
+const way = (kept: KeptChoice, view: View, found: readonly number[], shown: readonly number[]): string => {
+  if (kept.accounts.length <= perPage) return '';
+  const first = view.page * perPage;
+  const away = [...view.chosen].filter((at) => !shown.includes(at));
+  const button = (go: string, words: string) => `<button class="other" name="go" value="${go}">${words}</button>`;
+  const counted =
+    found.length === 0 ? 'None has this in its name.' : `${first + 1} to ${first + shown.length} of ${found.length}.`;
+  return [
+    `<label for="query">Look for a name</label><input id="query" name="query" value="${escapeHtml(view.query)}" maxlength="${longestQuery}" autocomplete="off">`,
+    button('search', 'Search'),
+    `<input type="hidden" name="asked" value="${escapeHtml(view.query)}"><input type="hidden" name="page" value="${view.page}"><input type="hidden" name="chosen" value="${away.join(',')}">`,
+    `<p class="soft">${counted}${away.length === 0 ? '' : ` ${away.length} more chosen on other pages.`}</p>`,
+    ...(kept.offered > kept.accounts.length
+      ? [`<p class="soft">The login has ${kept.offered} accounts; only the first ${kept.accounts.length} are here.</p>`]
+      : []),
+    '<p class="choices">',
+    ...(view.page > 0 ? [button('back', 'Page before')] : []),
+    ...(first + perPage < found.length ? [button('next', 'Next page')] : []),
+    '</p>',
+  ].join('\n');
+};
+
+/** Several accounts of one login. */
+const choicePage = (shown: {
+  readonly open: Pick<OpenInvite, 'clientName' | 'path'>;
+  readonly platform: Platform;
+  readonly kept: KeptChoice;
+  readonly view: View;
+  /** Places of those that the client has already. */
+  readonly connected: Places;
+  /** Why the choice was refused. */
+  readonly words: string | null;
+}): string => {
+  const { open, platform, kept, view, connected, words } = shown;
+  const name = escapeHtml(rulesOf(platform).name);
+  const title = `Choose accounts of ${rulesOf(platform).name}`;
+  const found = shownIn(kept, view);
+  const here = found.slice(view.page * perPage, (view.page + 1) * perPage);
+  const lines = here.flatMap((at) => {
+    const account = kept.accounts[at];
+    return account === undefined ? [] : [line(account, at, view, connected.has(at))];
+  });
+  const html = `<h1>Connect to <bdi>${escapeHtml(open.clientName)}</bdi></h1>
+<form method="post">
+<fieldset><legend>Which accounts of ${name}?</legend>
+${alertOf(words)}
+${way(kept, view, found, here)}
+${lines.join('\n')}
+<button type="submit">Connect these accounts</button>
+</fieldset></form>
+<p><a href="${escapeHtml(open.path)}">Start again</a></p>`;
+  return page(words === null ? title : `Not connected: ${title}`, html);
 };
 
 /** Of an attempt that has led to accounts: connects the only one, or lets the guest choose. Answers where to go next. */
@@ -63,18 +139,43 @@ export const connectOffered = async (
 ): Promise<string> => {
   const [first] = offered;
   if (first === undefined) throw new BrokenInvariant('no account was offered');
+  if (offered.every(({ obstacle }) => obstacle !== undefined))
+    throw refuse(`${nameOf(first.profile)}: ${first.obstacle}`);
   if (offered.length === 1) {
     await connectAccount(tools, ctx, open, { platform, timezone, ...first });
     return open.path;
   }
-  const kept: KeptChoice = { accounts: offered.slice(0, maxOffered), timezone };
+  const kept: KeptChoice = { accounts: offered.slice(0, maxOffered), timezone, offered: offered.length };
   return `/connect/choice/${await keepAttempt(tools, ctx, open, { kind: 'choice', platform, kept })}`;
 };
 
-const showChoice = (ctx: Context, { open, platform, kept }: OpenAttempt<KeptChoice>, words: string | null): void => {
-  const { clientName, path } = open;
-  const profiles = kept.accounts.map(({ profile }) => profile);
-  const html = choicePage({ clientName, platform, profiles, words, path });
+const beginning: View = { query: '', page: 0, chosen: new Set() };
+
+/** Read from the accounts' own streams, as the page of the link does: of one page alone. */
+const connectedOf = async (
+  { deps, patience }: InviteTools,
+  choice: OpenAttempt<KeptChoice>,
+  view: View,
+): Promise<Places> => {
+  const { open, platform, kept } = choice;
+  const here = shownIn(kept, view).slice(view.page * perPage, (view.page + 1) * perPage);
+  const load = async (at: number): Promise<readonly number[]> => {
+    const id = accountIdOf(open.clientId, platform, kept.accounts[at]?.profile.externalId ?? '');
+    return (await deps.store.load(account, id)).state.status === 'connected' ? [at] : [];
+  };
+  return new Set((await within(patience.callMs, Promise.all(here.map(load)), tooLate)).flat());
+};
+
+const showChoice = async (
+  tools: InviteTools,
+  ctx: Context,
+  choice: OpenAttempt<KeptChoice>,
+  view: View,
+  words: string | null,
+): Promise<void> => {
+  const { open, platform, kept } = choice;
+  const connected = await connectedOf(tools, choice, view);
+  const html = choicePage({ open, platform, kept, view, connected, words });
   show(ctx, words === null ? 200 : errors.validation_failed.status, html);
 };
 
@@ -85,8 +186,28 @@ export const getChoice =
   (tools: InviteTools): Middleware =>
   async (ctx) => {
     const choice = await choiceAt(tools, ctx, 'find');
-    return choice === null ? showEnded(ctx) : showChoice(ctx, choice, null);
+    return choice === null ? showEnded(ctx) : showChoice(tools, ctx, choice, beginning, null);
   };
+
+/** What the form says. Ticks of other pages come in `chosen`. */
+const viewOf = (form: URLSearchParams, { kept }: OpenAttempt<KeptChoice>): View & { readonly isOver: boolean } => {
+  const said = [...form.getAll('account'), ...(form.get('chosen') ?? '').split(',')];
+  const isOne = (at: number): boolean => kept.accounts[at] !== undefined && kept.accounts[at].obstacle === undefined;
+  const chosen = new Set(
+    said
+      .filter((text) => /^\d{1,4}$/.test(text))
+      .map(Number)
+      .filter(isOne),
+  );
+  const query = (form.get('query') ?? '').trim().slice(0, longestQuery);
+  const go = form.get('go');
+  const page =
+    Number(/^\d{1,4}$/.exec(form.get('page') ?? '')?.[0] ?? 0) + (go === 'next' ? 1 : go === 'back' ? -1 : 0);
+  const isSame = query === (form.get('asked') ?? '') && go !== 'search';
+  const last = Math.max(0, Math.ceil(shownIn(kept, { query, page: 0, chosen }).length / perPage) - 1);
+  const isOver = go !== 'search' && go !== 'next' && go !== 'back';
+  return { query, chosen, isOver, page: isSame ? Math.min(Math.max(page, 0), last) : 0 };
+};
 
 /**
  * A login with several accounts. They are kept, with what the network gave for them, until the guest has chosen; then
@@ -98,17 +219,16 @@ export const postChoice =
   async (ctx) => {
     const shown = await choiceAt(tools, ctx, 'find');
     if (shown === null) return showEnded(ctx);
-    const places = new Set((await fieldsOf(ctx)).getAll('account'));
-    if (!shown.kept.accounts.some((_, at) => places.has(String(at)))) {
-      return showChoice(ctx, shown, 'Choose at least one account.');
-    }
+    const { isOver, ...view } = viewOf(await fieldsOf(ctx), shown);
+    if (!isOver) return showChoice(tools, ctx, shown, view, null);
+    if (view.chosen.size === 0) return showChoice(tools, ctx, shown, view, 'Choose at least one account.');
     const taken = await choiceAt(tools, ctx, 'take');
     if (taken === null) return showEnded(ctx);
     faultPoint('connect:after-choice');
     const { open, platform, kept } = taken;
     await goOrShow(tools, ctx, open, { platform, way: 'choice' }, async () => {
       for (const [at, one] of kept.accounts.entries()) {
-        if (!places.has(String(at))) continue;
+        if (!view.chosen.has(at)) continue;
         await connectAccount(tools, ctx, open, { platform, timezone: kept.timezone, ...one });
         faultPoint('connect:between-choices');
       }

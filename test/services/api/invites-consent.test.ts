@@ -8,6 +8,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import type { Guest, Shown } from '#test/support/guest.ts';
 import { liveWorld } from '#test/support/live-world.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { type Person, problems, startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -20,9 +21,16 @@ suite('a guest connects an account by a consent', { timeoutMs: 90_000 }, (t) => 
     network = await startX();
     const { app, now } = network.state;
     const { clientId, clientSecret } = app;
+    const appLimits = new MemoryAppLimits();
     it = await liveWorld(({ http }) => {
       const authorize = `${network.origin}/i/oauth2/authorize`;
-      const options = { http, app: { clientId, clientSecret }, clock: () => now.call(network.state), authorize };
+      const options = {
+        http,
+        app: { clientId, clientSecret },
+        clock: () => now.call(network.state),
+        authorize,
+        appLimits,
+      };
       return { x: [xConsent({ ...options, api: network.origin })] };
     });
     Object.assign(app, { redirectUri: `${it.world.origin()}/connect/callback` });

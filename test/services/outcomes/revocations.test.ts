@@ -29,14 +29,14 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
   });
   t.after(() => world?.close());
 
-  const keep = (accountId: string, platform: Platform) =>
+  const keep = (accountId: string, platform: Platform, more: { readonly grant?: string } = {}) =>
     credentials.keep(
       { accountId, workspaceId: world.workspaceId, clientId, platform },
-      credentialOf({ expiresAt: null }),
+      credentialOf({ expiresAt: null, ...more }),
     );
-  const disconnected = async (platform: Platform): Promise<string> => {
+  const disconnected = async (platform: Platform, more: { readonly grant?: string } = {}): Promise<string> => {
     const { id } = await world.connect(clientId, platform);
-    await keep(id, platform);
+    await keep(id, platform, more);
     // Events count milliseconds: a person takes longer than one.
     await world.pool.query(
       `update ops.network_credentials set kept_at = now() - interval '1 second' where account_id = $1`,
@@ -75,6 +75,30 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
     }
     await running.stop();
     assert.deepEqual(asked, [one]);
+  });
+
+  t('of the accounts of one login the network is asked with the last, and those that stay connected stay', async () => {
+    const grant = randomUUID();
+    const stays = await world.connect(clientId, 'facebook');
+    await keep(stays.id, 'facebook', { grant });
+    const gone = [await disconnected('facebook', { grant }), await disconnected('facebook', { grant })];
+    const asked: string[] = [];
+    const facebook: Revokers[Platform] = async (_, accountId) => {
+      asked.push(accountId);
+      return 'revoked';
+    };
+    const running = rounds({ facebook });
+    for (const id of gone) await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    await running.stop();
+    assert.deepEqual(asked, [], 'a revocation would have ended the account that stays');
+    assert.notEqual(await credentials.read(stays.id), null);
+    const last = [await disconnected('facebook', { grant }), await disconnected('facebook', { grant })];
+    await credentials.destroy(stays.id);
+    const later = rounds({ facebook });
+    for (const id of last) await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    await later.stop();
+    assert.equal(asked.length, 1);
+    assert.ok(last.includes(asked[0] ?? ''));
   });
 
   t('what a new consent gave is left alone, although the account is not connected again yet', async () => {

@@ -35,6 +35,10 @@ export interface BlueskyServices {
   readonly uploads: () => number;
   /** The next job fails with this code. */
   failNext(code: string): void;
+  /** The next upload is refused so. */
+  refuseNext(status: number, body: unknown): void;
+  /** What the service says of the account's uploads; null: it knows no such method. */
+  limits: Record<string, unknown> | null;
   /** Strikes once, when the post is asked for. */
   readonly faults: Map<string, ViewFault>;
   /** Milliseconds by which the service's clock is ahead. */
@@ -56,7 +60,8 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
   const faults = new Map<string, ViewFault>();
   let uploads = 0;
   let failure: string | null = null;
-  const it = { aheadMs: 0 };
+  let refusal: { readonly status: number; readonly body: unknown } | null = null;
+  const it = { aheadMs: 0, limits: { canUpload: true } as Record<string, unknown> | null };
 
   const say = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
     const date = new Date(Date.now() + it.aheadMs).toUTCString();
@@ -72,6 +77,11 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
     if (!isMeant) return say(response, 401, { error: 'AuthenticationRequired', message: `not for us: ${aud} ${lxm}` });
     if (request.headers['content-type'] !== 'video/mp4' || !url.searchParams.get('name')?.endsWith('.mp4')) {
       return say(response, 400, { error: 'InvalidRequest', message: 'send a video' });
+    }
+    if (refusal !== null) {
+      const { status: code, body } = refusal;
+      refusal = null;
+      return say(response, code, body);
     }
     uploads += 1;
     const jobId = createHash('sha256').update(did).update(bytes).digest('hex').slice(0, 20);
@@ -118,6 +128,14 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
       },
     });
     job.state = Math.min(job.state + 1, 7);
+  };
+
+  const limitsOf = (request: IncomingMessage, response: ServerResponse): void => {
+    const { aud, lxm } = claimsOf(request.headers.authorization ?? '');
+    const isMeant = aud === 'did:web:127.0.0.1' && lxm === 'app.bsky.video.getUploadLimits';
+    if (!isMeant) say(response, 401, { error: 'AuthenticationRequired', message: `not for us: ${aud} ${lxm}` });
+    else if (it.limits === null) say(response, 501, { error: 'MethodNotImplemented', message: 'no' });
+    else say(response, 200, it.limits);
   };
 
   const viewOf = async (uri: string): Promise<Record<string, unknown> | null> => {
@@ -170,6 +188,7 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
     const nsid = url.pathname.replace('/xrpc/', '');
     if (nsid === 'app.bsky.video.uploadVideo') return upload(request, response, url);
     if (nsid === 'app.bsky.video.getJobStatus') return status(response, url);
+    if (nsid === 'app.bsky.video.getUploadLimits') return limitsOf(request, response);
     if (nsid === 'app.bsky.feed.getPosts') return posts(response, url);
     if (nsid === 'app.bsky.actor.getProfile') {
       const did = url.searchParams.get('actor');
@@ -195,6 +214,9 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
     uploads: () => uploads,
     failNext: (code: string) => {
       failure = code;
+    },
+    refuseNext: (status: number, body: unknown) => {
+      refusal = { status, body };
     },
     faults,
     close: () => {

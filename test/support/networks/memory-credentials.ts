@@ -8,8 +8,13 @@ import type {
 } from '#contracts/ports/credentials.ts';
 
 /** A store of credentials for tests of adapters: one process, nothing kept. */
+interface Kept {
+  readonly owner: CredentialOwner;
+  readonly credential: Credential & Pick<NewCredential, 'grant'>;
+}
+
 export class MemoryCredentials implements CredentialStore {
-  readonly kept = new Map<string, { readonly owner: CredentialOwner; readonly credential: Credential }>();
+  readonly kept = new Map<string, Kept>();
   readonly #refreshing = new Map<string, Promise<Refreshed>>();
 
   async keep(owner: CredentialOwner, credential: NewCredential): Promise<number> {
@@ -56,6 +61,18 @@ export class MemoryCredentials implements CredentialStore {
   async destroy(accountId: string, version?: number): Promise<void> {
     const kept = this.kept.get(accountId)?.credential.version;
     if (version === undefined || kept === version) this.kept.delete(accountId);
+  }
+
+  async leave(accountId: string, version: number): Promise<'left' | 'last'> {
+    const mine = this.kept.get(accountId);
+    if (mine?.credential.version !== version) return 'left';
+    const { owner, credential } = mine;
+    const isShared = [...this.kept.values()].some(
+      (one) =>
+        one !== mine && one.owner.platform === owner.platform && one.credential.grant === (credential.grant ?? null),
+    );
+    if (isShared) this.kept.delete(accountId);
+    return isShared ? 'left' : 'last';
   }
 
   async destroyOfClient(clientId: string): Promise<void> {

@@ -7,8 +7,11 @@ import type { Json } from '#contracts/ports/platform.ts';
  * this machine alone it is the client that every server knows, without a key; its sessions end after two weeks.
  */
 
-/** Posts, their files, and a word to the service of videos; nothing else of the account. */
-export const scopes = ['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'];
+/** Posts, their files, and two words to the service of videos; nothing else of the account. */
+export const scopes = [
+  ...['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'],
+  'rpc:app.bsky.video.getUploadLimits?aud=*',
+];
 
 /** Keys of ES256 with their ids. The first signs; the others are for sessions that began with them. */
 export type ProofKeys = readonly JsonWebKey[];

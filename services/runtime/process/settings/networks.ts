@@ -56,7 +56,7 @@ export const networkSettings = {
     'X_MONTHLY_READS',
     integer(0, 100_000_000),
     100_000,
-    'X: posts that are read for figures in a month; X bills each',
+    'X: what may be read in a month, a post one, an account two: X bills each; at 0 no account can be connected',
   ),
   telegramBotToken: variable(
     'TELEGRAM_BOT_TOKEN',

@@ -88,6 +88,7 @@ suite('bluesky: the calls that go out', { timeoutMs: 60_000 }, (t) => {
       [`${services.origin}/page`, 'https://example.com/page'],
       [`${services.origin}/thumb.png`, 'https://example.com/thumb.png'],
       [services.origin, 'https://video.bsky.app'],
+      ['did:web:127.0.0.1&', 'did:web:video.bsky.app&'],
     ]);
     const publish = (over: Parameters<BlueskyWorld['request']>[1]) => async () => {
       const { outcome } = await world.publish(world.request(account, over));

@@ -103,7 +103,7 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     const { url, kept } = await begun(owner.handle, state, to);
     const back = await answerOf(browser, { url, redirectUri: to }, owner, press);
     assert.equal(back.searchParams.get('state'), state);
-    return { answer: new Map(back.searchParams), kept, redirectUri: to };
+    return { answer: new Map(back.searchParams), kept, redirectUri: to, workspaceId: randomUUID() };
   };
   const finished = (returned: Awaited<ReturnType<typeof answered>>) => connectorOf().finish(returned, within());
   const tokens = { keys, clock: Date.now };
@@ -141,6 +141,7 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([profile.externalId, profile.username], [ann.did, ann.handle]);
     assert.deepEqual(profile.scopes, [
       ...['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'],
+      'rpc:app.bsky.video.getUploadLimits?aud=*',
     ]);
     const days = (Date.parse(profile.consentEndsAt ?? '') - Date.now()) / 86_400_000;
     assert.ok(days > 13.9 && days <= 14, 'a client without a key has two weeks');

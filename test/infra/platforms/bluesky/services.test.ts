@@ -169,6 +169,73 @@ suite('bluesky: videos', { timeoutMs: 60_000 }, (t) => {
     assert.equal(next.outcome.kind, 'published', JSON.stringify(next.outcome));
   });
 
+  t('what the service refuses is a limit, a permission, its own matter or the file, and never the text', async () => {
+    const account = await world.connected(await pds.identity());
+    const refused = async (status: number, body: unknown) => {
+      services.refuseNext(status, body);
+      const { outcome, steps } = await world.publish(world.request(account, { media: [clip] }));
+      assert.ok(outcome.kind !== 'published' && !steps.log.includes('boundary'), JSON.stringify(outcome));
+      const { category, code, mediaId } = outcome.failure;
+      assert.equal(mediaId, clip.mediaId);
+      return [outcome.kind, category, code, outcome.kind === 'rate_limited' ? outcome.retryAt.slice(10) : null];
+    };
+    const named = (error: string) => refused(400, { error, message: 'it says so' });
+    const tomorrow = 'T00:00:00.000Z';
+    assert.deepEqual(await named('DailyLimitExceeded'), [
+      'rate_limited',
+      'rate_limited',
+      'network_rate_limited',
+      tomorrow,
+    ]);
+    const later = ['deferred', 'platform_down', 'network_down', null];
+    for (const error of ['ServiceOverloaded', 'TooManyOpenUploads', 'InvalidRequest', 'SomethingNew', 'InvalidToken']) {
+      assert.deepEqual(await named(error), later, error);
+    }
+    assert.deepEqual(await refused(401, { error: 'AuthenticationRequired' }), later);
+    assert.deepEqual(await refused(403, null), later);
+    for (const error of ['UploadForbidden', 'unconfirmed_email']) {
+      assert.deepEqual(await named(error), ['failed', 'permission', 'account_not_permitted', null], error);
+    }
+    for (const error of ['VideoTooLarge', 'VideoTooLong', 'BadAspectRatio', 'UnsupportedContentType']) {
+      assert.deepEqual(await named(error), ['failed', 'media', 'content_rejected', null], error);
+    }
+  });
+
+  t('an account that may send no video today sends none; a service that tells no limits is tried', async () => {
+    const account = await world.connected(await pds.identity());
+    const before = services.uploads();
+    const asked = () => world.publish(world.request(account, { media: [clip] }));
+    const spent = { canUpload: true, remainingDailyVideos: 3, remainingDailyBytes: clip.bytes - 1 };
+    for (const limits of [
+      spent,
+      { canUpload: false, remainingDailyVideos: 0 },
+      { canUpload: true, remainingDailyVideos: 0 },
+    ]) {
+      services.limits = limits;
+      const { outcome } = await asked();
+      assert.ok(outcome.kind === 'rate_limited' && outcome.retryAt.endsWith('T00:00:00.000Z'), JSON.stringify(outcome));
+      assert.ok(Date.parse(outcome.retryAt) - Date.now() <= 86_400_000);
+    }
+    for (const error of ['unconfirmed_email', 'anything', undefined]) {
+      services.limits = {
+        canUpload: false,
+        message: 'Please confirm your address',
+        ...(error === undefined ? {} : { error }),
+      };
+      const { outcome } = await asked();
+      assert.ok(outcome.kind === 'failed', JSON.stringify(outcome));
+      const { category, platformMessage, actor } = outcome.failure;
+      assert.deepEqual([category, platformMessage, actor], ['permission', 'Please confirm your address', 'user']);
+    }
+    assert.equal(services.uploads(), before, 'no byte was sent');
+    for (const limits of [null, {}, { canUpload: true, remainingDailyVideos: 'many' }]) {
+      services.limits = limits;
+      const { outcome } = await asked();
+      assert.equal(outcome.kind, 'published', JSON.stringify(outcome));
+    }
+    services.limits = { canUpload: true };
+  });
+
   t('a service that is not there makes the post wait, and nothing was written', async () => {
     const gone = await blueskyWorld(pds, { videoService: 'http://127.0.0.1:9' });
     const account = await gone.connected(await pds.identity());

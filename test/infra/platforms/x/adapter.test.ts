@@ -128,7 +128,7 @@ suite('x', (t) => {
     assert.equal(made(), 0);
   });
 
-  t('what X does not list in ten pages is undecided, and a network that is down as well', async () => {
+  t('what X does not list in four pages is undecided, and a network that is down as well', async () => {
     const account = await world.account();
     world.network.script({ route, then: 'drop_before' });
     const request = world.request(account);
@@ -143,7 +143,7 @@ suite('x', (t) => {
     assert.ok(one !== undefined);
     for (let at = 0; at < 500; at += 1) posts.push({ ...one, id: String(BigInt(one.id) + BigInt(at + 1_000)) });
     assert.equal((await world.adapter.reconcile(request, steps.crossed)).kind, 'undecided');
-    assert.equal(counted('GET /2/users/:id/tweets'), 12);
+    assert.equal(counted('GET /2/users/:id/tweets'), 6);
   });
 
   t('a token with few minutes left is refreshed before it is used, and one that X refuses once', async () => {
@@ -433,7 +433,7 @@ suite('x', (t) => {
 
   t('a workspace with thousands of posts leaves another its reads of the month', async () => {
     let now = Date.parse('2026-03-01T00:00:00.000Z');
-    const own = await xWorld({}, { clock: () => now, appLimits: new MemoryAppLimits(), monthlyReads: 2_000 });
+    const own = await xWorld({}, { clock: () => now, appLimits: new MemoryAppLimits(), monthlyReads: 2_223 });
     try {
       const [large, small] = [await own.account(), await own.account()];
       const posts = (length: number) =>
@@ -460,6 +460,89 @@ suite('x', (t) => {
       own.network.close();
     }
   });
+
+  t('a reconcile reads the minutes around the call alone, and costs what X shows', async () => {
+    const monthlyReads = 1_000;
+    const adapter = new XAdapter({ ...world.options, monthlyReads });
+    const account = await world.account();
+    world.network.script({ route, then: 'drop_after' });
+    const request = world.request(account);
+    const { steps } = await world.publish(request, adapter);
+    world.network.state.advance(3_600_000);
+    const { posts } = world.network.state;
+    const [one] = posts;
+    assert.ok(one !== undefined);
+    const at = world.network.state.now() - 600_000;
+    for (let more = 0; more < 250; more += 1) posts.push({ ...one, at, id: String(BigInt(one.id) + BigInt(more + 1)) });
+    assert.equal((await adapter.reconcile(request, steps.crossed)).kind, 'present');
+    assert.equal(counted('GET /2/users/:id/tweets'), 1);
+    const [asked] = world.http.calls.slice(-1);
+    assert.ok(new URL(asked?.url ?? '').searchParams.has('end_time'));
+    const { appLimits, app, clock } = world.options;
+    const reader = { app: `x:${app.clientId}`, workspaceId: randomUUID() };
+    assert.equal(await appLimits.take(reader, 1_000, monthlyReads, clock()), 'month_spent');
+    assert.equal(await appLimits.take({ ...reader, workspaceId: request.workspaceId }, 999, 2_000, clock()), 'taken');
+    assert.equal(await appLimits.take(reader, 1, monthlyReads, clock()), 'month_spent', 'one post was read');
+  });
+
+  t(
+    'what reads is counted: without reads none is asked for; a lost answer has a tenth that figures leave',
+    async () => {
+      const account = await world.account();
+      world.network.script({ route, then: 'drop_after' });
+      const request = world.request(account);
+      const { steps } = await world.publish(request);
+      const reads = () => world.network.state.calls.filter(({ method }) => method === 'GET').length;
+      const none = new XAdapter({ ...world.options, monthlyReads: 0 });
+      const within = () => AbortSignal.timeout(5_000);
+      const refused = await none.reconcile(request, steps.crossed);
+      assert.ok(refused.kind === 'undecided');
+      assert.match(JSON.stringify(refused), /X_MONTHLY_READS/);
+      const from = new Date(world.options.clock() - 60_000).toISOString();
+      const until = new Date(world.options.clock() + 60_000).toISOString();
+      assert.equal((await none.findPosts({ ...request, from, until })).kind, 'undecided');
+      assert.equal((await none.fetchAccountInsights('x', account, within())).kind, 'rate_limited');
+      assert.equal(reads(), 0);
+
+      const monthlyReads = 250;
+      const some = new XAdapter({ ...world.options, appLimits: new MemoryAppLimits(), monthlyReads });
+      const figures = () => some.fetchAccountInsights('x', account, within());
+      let answers = 0;
+      while ((await figures()).kind === 'reported') answers += 1;
+      assert.ok(answers > 0 && answers * 2 <= 225, String(answers));
+      assert.equal((await some.reconcile(request, steps.crossed)).kind, 'present');
+      assert.equal((await figures()).kind, 'rate_limited');
+    },
+  );
+
+  for (const [taken, first] of [
+    ['post.fields', 'tweet.fields'],
+    ['tweet.fields', 'post.fields'],
+  ] as const) {
+    t(`an X that refuses ${first} is asked with the other name once, which is remembered`, async () => {
+      const other = await xWorld({ fieldsName: taken }, { fieldsName: first });
+      try {
+        const account = await other.account();
+        other.network.script({ route, then: 'drop_after' });
+        const request = other.request(account);
+        const { steps } = await other.publish(request);
+        const wrongTime = { title: 'Invalid Request', errors: [{ message: 'Invalid end_time' }] };
+        const names = () =>
+          other.http.calls.flatMap(({ url }) =>
+            [...new URL(url).searchParams.keys()].filter((one) => /t\.fields$/.test(one)),
+          );
+        assert.equal((await other.adapter.reconcile(request, steps.crossed)).kind, 'present');
+        assert.deepEqual(names(), [first, taken]);
+        assert.equal((await other.adapter.reconcile(request, steps.crossed)).kind, 'present');
+        assert.deepEqual(names(), [first, taken, taken]);
+        other.network.script({ route: 'GET /2/users/:id/tweets', then: { answer: { status: 400, body: wrongTime } } });
+        assert.equal((await other.adapter.reconcile(request, steps.crossed)).kind, 'undecided');
+        assert.deepEqual(names(), [first, taken, taken, taken], 'a refusal that names no parameter is none of it');
+      } finally {
+        other.network.close();
+      }
+    });
+  }
 
   t('the names of the OpenAPI document are asked for and read where an operator chooses them', async () => {
     const other = await xWorld({ fieldsName: 'post.fields' }, { fieldsName: 'post.fields' });

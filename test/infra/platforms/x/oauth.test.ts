@@ -6,7 +6,6 @@ import {
   exchangeCode,
   lookUpAccount,
   newVerifier,
-  type OAuthOptions,
   refreshTokens,
   revokeTokens,
   xConsent,
@@ -20,15 +19,15 @@ const subject = { accountId: randomUUID(), targetId: null };
 
 suite('oauth of x', (t) => {
   let world: XWorld;
-  let options: OAuthOptions;
+  let options: Parameters<typeof xConsent>[0];
   t.before.each(async () => {
     world = await xWorld();
     options = optionsOf(world);
   });
   t.after.each(() => world.network.close());
 
-  const optionsOf = ({ http, network, options: given }: XWorld): OAuthOptions => ({
-    ...{ http, app: given.app, clock: given.clock, api: network.origin },
+  const optionsOf = ({ http, network, options: given }: XWorld): Parameters<typeof xConsent>[0] => ({
+    ...{ http, app: given.app, clock: given.clock, api: network.origin, appLimits: given.appLimits },
     authorize: `${network.origin}/i/oauth2/authorize`,
   });
 
@@ -162,6 +161,7 @@ suite('oauth of x', (t) => {
     assert.equal((await revokeTokens(options, former, subject, signal())).kind, 'unavailable');
   });
 
+  const workspaceId = randomUUID();
   /** What the connector makes of X's answer to a new person's consent. */
   const finished = async (given = options, change: (answer: Map<string, string>) => void = () => {}) => {
     const connector = xConsent(given);
@@ -174,7 +174,7 @@ suite('oauth of x', (t) => {
     const page = await fetch(url, { redirect: 'manual' });
     const answer = new Map(new URL(page.headers.get('location') ?? '').searchParams);
     change(answer);
-    const done = () => connector.finish({ answer, kept: begun.kept, redirectUri }, signal());
+    const done = () => connector.finish({ answer, kept: begun.kept, redirectUri, workspaceId }, signal());
     return { person, done, outcome: await done() };
   };
   const refusal = async (...args: Parameters<typeof finished>) => {
@@ -228,6 +228,24 @@ suite('oauth of x', (t) => {
     const [last] = world.http.calls.slice(-1);
     assert.match(`${last?.url} ${last?.body.map(String).join('')}`, /oauth2\/revoke token=short/);
   });
+
+  t(
+    'an account is not asked for whose reads the operator does not pay, and its consent does not stay alive',
+    async () => {
+      const { access, refresh } = world.network.state;
+      const left = () => [access.size, refresh.size];
+      const before = left();
+      const none = await refusal({ ...options, monthlyReads: 1 });
+      assert.match(none.words, /a few minutes/);
+      assert.match(none.operator ?? '', /X_MONTHLY_READS/);
+      assert.deepEqual(left(), before);
+      assert.ok(!world.network.state.calls.some(({ path }) => path === '/2/users/me'));
+      const { outcome } = await finished({ ...options, monthlyReads: 2 });
+      assert.equal(outcome.kind, 'accounts');
+      const another = await refusal({ ...options, monthlyReads: 3 });
+      assert.match(another.operator ?? '', /X_MONTHLY_READS/, 'a person is two reads');
+    },
+  );
 
   t('a call that carries a token in its body is secret', async () => {
     const { former } = await connected();

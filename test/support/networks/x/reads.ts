@@ -130,8 +130,9 @@ export const timeline = (state: State, request: Request, of: string): Answer => 
   })(members, 'query');
   if (!state.people.has(of)) throw refuse('not_found');
   const since = Date.parse(members.start_time ?? '1970-01-01T00:00:00Z');
+  const before = Date.parse(members.end_time ?? '9999-01-01T00:00:00Z');
   const all = state.posts
-    .filter((one) => one.personId === of && one.at >= since && !state.deleted.has(one.id))
+    .filter((one) => one.personId === of && one.at >= since && one.at < before && !state.deleted.has(one.id))
     .reverse();
   const from = Number(members.pagination_token?.slice(1) ?? 0);
   const size = Number(members.max_results ?? 10);
