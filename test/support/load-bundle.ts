@@ -12,7 +12,8 @@ type Programs = Readonly<Record<string, () => Promise<unknown>>>;
 const opened = new Map<string, Programs>();
 
 /**
- * @param file the bundle: one script in Latin-1, whose value is a function that answers its programs
+ * @param file the bundle: one script in Latin-1, whose value is a function that answers its programs; what V8 makes of it
+ *   before any of them runs is in the file of this name with `.compiled`
  * @param alike name of the programs that share what was compiled
  */
 export const load = async (file: string, program: string, alike: string): Promise<void> => {
@@ -28,14 +29,14 @@ const open = (file: string, alike: string): Programs => {
     path.dirname(file),
     `${[alike, threadName].join(' ').trim().replaceAll(/[\\/]/g, '-')}.compiled`,
   );
-  const cachedData = existsSync(kept) ? readFileSync(kept) : undefined;
+  const isKept = existsSync(kept);
   const script = new Script(readFileSync(file, 'latin1'), {
     filename: file,
-    ...(cachedData === undefined ? {} : { cachedData }),
+    cachedData: readFileSync(isKept ? kept : `${file}.compiled`),
     importModuleDynamically: constants.USE_MAIN_CONTEXT_DEFAULT_LOADER,
   });
   // At the end, when it is known which functions such a program calls.
-  if (cachedData === undefined) process.on('exit', () => keep(kept, script));
+  if (!isKept) process.on('exit', () => keep(kept, script));
   return script.runInThisContext()() as Programs;
 };
 
