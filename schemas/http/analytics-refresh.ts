@@ -1,6 +1,6 @@
 import { Type } from 'typebox';
 import { Uuid } from '#schemas/common.ts';
-import { Named, said } from '#schemas/published.ts';
+import { grouped, Named, said } from '#schemas/published.ts';
 import { Maybe, UuidInput } from './common.ts';
 
 /** Requests for fresh figures. */
@@ -15,7 +15,7 @@ export const AnalyticsRefreshCreate = Named(
         Type.Array(UuidInput, {
           minItems: 1,
           maxItems: maxRefreshed,
-          description: `The accounts whose figures are fetched; one that is listed twice counts once. Absent: every connected account of the workspace; where more than ${maxRefreshed.toLocaleString('en')} are connected, it is required.`,
+          description: `The accounts whose figures are fetched; one that is listed twice counts once. Absent: every connected account of the workspace; where more than ${grouped(maxRefreshed)} are connected, it is required.`,
         }),
       ),
     },

@@ -12,7 +12,7 @@ import {
   Thread,
   Variant,
 } from '#schemas/post.ts';
-import { byUuid, ClosedEnum, Named, OpenEnum, said, unreadIn } from '#schemas/published.ts';
+import { byUuid, ClosedEnum, grouped, Named, OpenEnum, said, unreadIn } from '#schemas/published.ts';
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
 import { PostDecision } from './approval.ts';
 import {
@@ -187,7 +187,7 @@ export const PostQuery = Type.Object({
   to: Maybe(InstantInput('Scheduled (a draft: created) before.')),
   search: Maybe(
     QueryText(
-      `Part of the content, ignoring case. Only the first ${searchedCharacters.toLocaleString('en')} characters are searched.`,
+      `Part of the content, ignoring case. Only the first ${grouped(searchedCharacters)} characters are searched.`,
     ),
   ),
 });
