@@ -370,9 +370,18 @@ export class Load {
       const made = await this.#keyed('/campaigns', { name: 'Chaos' });
       const postIds = posts.flatMap((one) => one?.id ?? []);
       if (made === null || postIds.length === 0) return;
-      await this.#keyed(`/campaigns/${made.id}/assign`, { postIds });
+      const assigned = await this.#answered(`/campaigns/${made.id}/assign`, { postIds });
+      if (assigned === null) return;
       const count = posts.flatMap((one) => this.#targetsOf(one)).length;
-      const done = await this.#keyed(`/campaigns/${made.id}/shift`, { minutes: -60 });
+      // An api that died meanwhile has forgotten what it wrote: its successor needs the token, or may shift nothing yet.
+      // The answer that it repeats has none.
+      const { written } = assigned;
+      for (const id of written === null ? postIds : [])
+        await this.#untilKnown(`post ${id} in its campaign`, async () =>
+          (await this.get(`/posts/${id}`)).data.campaignId === made.id ? true : null,
+        );
+      const shift = await this.#answered(`/campaigns/${made.id}/shift`, { minutes: -60 }, true, written);
+      const done = shift?.data ?? null;
       if (done === null) return;
       // A slow, killed api may come to the shift so late that the new time is past. Only then a target stays.
       const isPast = Date.now() > Date.parse(hence) - hourMs;
@@ -778,15 +787,22 @@ export class Load {
 
   /** Null: refused, because an action of the network or of another caller came first. */
   async #keyed(path: string, body: unknown, exact = true): Promise<(Json & { readonly id: string }) | null> {
+    return (await this.#answered(path, body, exact))?.data ?? null;
+  }
+
+  /** @param after as in `get` */
+  async #answered(path: string, body: unknown, exact = true, after: string | null = null): Promise<Answered | null> {
     const key = randomUUID();
-    const { status, data, code } = await this.call('POST', path, body, key);
+    const token = after === null ? {} : { 'x-consistency-token': after };
+    const answered = await this.#call('POST', path, { 'idempotency-key': key, ...token }, body);
+    const { status, data, code } = answered;
     if (status !== 200) {
       const overtaken = ['target_not_pending', 'target_not_retryable', 'account_disconnected', 'schedule_in_past'];
       if (!overtaken.includes(code ?? '')) this.#wrong(`POST ${path}: ${status} ${code} ${JSON.stringify(body)}`);
       return null;
     }
     this.reported.push({ path, key, body, data, exact });
-    return data;
+    return answered;
   }
 
   call(method: string, path: string, body?: unknown, key?: string, token?: string): Promise<Answered> {
