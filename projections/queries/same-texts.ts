@@ -68,13 +68,15 @@ const after = `
 /**
  * The latest of these targets whose post gives the account's network the text. Postgres reads no target behind it: the
  * targets come in the order of the result, so nothing has to be sorted before the first is compared.
- * NOTE: `offset 0` keeps Postgres from an index of workspaces for the post: while it knows nothing of a new table it
- * takes one, keeps that plan, and passes all posts of the workspace for each target.
+ * NOTE: the post is asked for as the first of a range of one id, in the order of ids, which the primary key alone has. As
+ * `id = …` it is found by whichever index holds the id while the table has a page; Postgres keeps that plan, and passes the
+ * whole index for each target once the table has grown.
  */
 const latestOf = (targets: string, among: string): string => `
   (select t.post_id, t.due_at
   from (${targets}) t
-  cross join lateral (select * from ${view('posts')} p where p.id = t.post_id offset 0) p
+  cross join lateral (
+    select * from ${view('posts')} p where p.id >= t.post_id and p.id <= t.post_id order by p.id limit 1) p
   where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
     and jsonb_path_match(${bodyAtSql}, a.gets_text, a.looked)${among}
   order by t.due_at desc limit 1)`;
@@ -92,8 +94,16 @@ const searchOf = (among: string): string => `
     ${latestOf(after, among)} union all ${latestOf(before, among)} order by due_at desc limit 1
   ) found`;
 
-const search = searchOf('');
-const searchOfClients = searchOf(` and ${ofClientsAlone('p')}`);
+interface Search {
+  readonly sql: string;
+  /** Of a statement that each connection plans once. Absent: planned anew at each use. */
+  readonly name?: string;
+}
+
+/** Its plan takes longer to make than to carry out. */
+const search: Search = { sql: searchOf(''), name: 'same-texts' };
+/** What it asks of the clients could keep a plan that suits new tables alone. */
+const searchOfClients: Search = { sql: searchOf(` and ${ofClientsAlone('p')}`) };
 
 interface Question {
   readonly among: Looked;
@@ -101,14 +111,10 @@ interface Question {
   readonly asked: readonly TextAt[];
 }
 
-/**
- * One query for all questions. Accounts of networks without a text are left out.
- * NOTE: it has no name, so that Postgres plans it anew: a plan that was made while the table of posts had a page or two
- * finds a post by an index that has its id last, and a kept one passes that whole index for each target.
- */
+/** One query for all questions. Accounts of networks without a text are left out. */
 const answers = async (
   knex: Knex,
-  sql: string,
+  { sql, ...named }: Search,
   questions: readonly Question[],
   clientIds: readonly (readonly string[])[],
 ): Promise<readonly (readonly SameText[])[]> => {
@@ -127,7 +133,7 @@ const answers = async (
   // Ids, numbers and instants need no quotes: pg would look for them in each.
   const columns = [0, 1, 2, 3, 4, 5].map((at) => `{${rows.map((row) => row[at] ?? 'NULL').join()}}`);
   const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
-    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never);
+    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options(named);
   const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);
   return questions.map((_, asker) =>
     (byAsker.get(asker) ?? []).map(({ accountId, postId, dueAt }) => ({
