@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { rowTypes, toIso } from '../engine/rows.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { ofClientsAlone, threeTimes } from '../models/sql.ts';
 import { view } from '../shapes.ts';
@@ -89,7 +90,7 @@ const searchOf = (among: string): string => `
       as a (asker, workspace_id, post_id, account_id, due_at, text)
     join unnest(?::jsonb[]) with ordinality as t (looked, text) using (text)
   )
-  select a.asker, a.account_id::text as "accountId", found.post_id::text as "postId", found.due_at as "dueAt"
+  select a.asker, a.account_id::text, found.post_id::text, found.due_at
   from asked a cross join lateral (
     ${latestOf(after, among)} union all ${latestOf(before, among)} order by due_at desc limit 1
   ) found`;
@@ -132,15 +133,13 @@ const answers = async (
   });
   // Ids, numbers and instants need no quotes: pg would look for them in each.
   const columns = [0, 1, 2, 3, 4, 5].map((at) => `{${rows.map((row) => row[at] ?? 'NULL').join()}}`);
-  const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
-    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options(named);
-  const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);
-  return questions.map((_, asker) =>
-    (byAsker.get(asker) ?? []).map(({ accountId, postId, dueAt }) => ({
-      ...{ accountId, postId },
-      dueAt: dueAt.toISOString(),
-    })),
-  );
+  const asRead = { ...named, rowMode: 'array', types: rowTypes };
+  const found: { readonly rows: readonly [asker: number, accountId: string, postId: string, dueAt: string][] } =
+    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options(asRead);
+  const byAsker = questions.map((): SameText[] => []);
+  for (const [asker, accountId, postId, dueAt] of found.rows)
+    byAsker[asker]?.push({ accountId, postId, dueAt: toIso(dueAt) ?? dueAt });
+  return byAsker;
 };
 
 /** Calls that one query answers: each waits for all of them. */
@@ -148,14 +147,9 @@ const maxCalls = 16;
 /** A call with more accounts has a query of its own, so that no other call waits for it. */
 const maxShared = 50;
 
-const ofAllPosts = batchesOf(async (knex: Knex, keys): Promise<ReadonlyMap<string, readonly SameText[]>> => {
-  const found = await answers(
-    knex,
-    search,
-    keys.map((key): Question => JSON.parse(key)),
-    [],
-  );
-  return new Map(keys.map((key, at) => [key, found[at] ?? []]));
+const ofAllPosts = batchesOf(async (knex: Knex, questions: readonly Question[]) => {
+  const found = await answers(knex, search, questions, []);
+  return new Map(questions.map((question, at) => [question, found[at] ?? []]));
 }, maxCalls);
 
 /** For each account the latest post with the text of its network, if any. Concurrent calls share a query. */
@@ -168,7 +162,7 @@ export const sameTexts = async (
   const question: Question = { among, texts, asked };
   const { clientIds } = among;
   const isShared = clientIds === undefined && asked.length <= maxShared;
-  if (isShared) return (await ofAllPosts(knex, JSON.stringify(question))) ?? [];
+  if (isShared) return (await ofAllPosts(knex, question)) ?? [];
   const [found = []] =
     clientIds === undefined
       ? await answers(knex, search, [question], [])
