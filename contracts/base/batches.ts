@@ -4,33 +4,31 @@ const defaultMaxKeys = 64;
 /** Queries at once: a slow one does not hold up all others. */
 const maxOut = 2;
 
-interface Lookup<Value> {
-  readonly key: string;
+interface Lookup<Value, Key> {
+  readonly key: Key;
   readonly found: (value: Value | null) => void;
   readonly failed: (error: unknown) => void;
 }
 
-export class Batches<Value> {
-  readonly #load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>;
+export class Batches<Value, Key = string> {
+  readonly #load: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>;
   readonly #maxKeys: number;
-  #waiting: Lookup<Value>[] = [];
+  #waiting: Lookup<Value, Key>[] = [];
   #out = 0;
 
   /**
-   * @param load one query for several different keys; its answer lacks keys that it does not find
+   * @param load one query for several different keys, of which objects differ by identity; its answer lacks keys that it
+   * does not find
    * @param maxKeys in one query. Fewer where each key is much work: the database then runs one query while this process
    * handles the answer of another.
    */
-  constructor(
-    load: (keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
-    maxKeys: number = defaultMaxKeys,
-  ) {
+  constructor(load: (keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>, maxKeys: number = defaultMaxKeys) {
     this.#load = load;
     this.#maxKeys = maxKeys;
   }
 
   /** Null when there is none. Its query begins after the call, so it sees everything committed before. */
-  get(key: string): Promise<Value | null> {
+  get(key: Key): Promise<Value | null> {
     return new Promise((found, failed) => {
       this.#waiting.push({ key, found, failed });
       if (this.#out === maxOut) return;
@@ -56,13 +54,13 @@ export class Batches<Value> {
 }
 
 /** One set of batches for each source (a pool), made at the first lookup. */
-export const batchesOf = <Source extends object, Value>(
-  load: (source: Source, keys: readonly string[]) => Promise<ReadonlyMap<string, Value>>,
+export const batchesOf = <Source extends object, Value, Key = string>(
+  load: (source: Source, keys: readonly Key[]) => Promise<ReadonlyMap<Key, Value>>,
   maxKeys?: number,
-): ((source: Source, key: string) => Promise<Value | null>) => {
-  const known = new WeakMap<Source, Batches<Value>>();
+): ((source: Source, key: Key) => Promise<Value | null>) => {
+  const known = new WeakMap<Source, Batches<Value, Key>>();
   return (source, key) => {
-    const batches = known.get(source) ?? new Batches((keys) => load(source, keys), maxKeys);
+    const batches = known.get(source) ?? new Batches<Value, Key>((keys) => load(source, keys), maxKeys);
     known.set(source, batches);
     return batches.get(key);
   };

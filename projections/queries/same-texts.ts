@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import { rowTypes, toIso } from '../engine/rows.ts';
 import { bodyAtSql } from '../models/post-bodies.ts';
 import { ofClientsAlone, threeTimes } from '../models/sql.ts';
 import { view } from '../shapes.ts';
@@ -68,13 +69,15 @@ const after = `
 /**
  * The latest of these targets whose post gives the account's network the text. Postgres reads no target behind it: the
  * targets come in the order of the result, so nothing has to be sorted before the first is compared.
- * NOTE: `offset 0` keeps Postgres from an index of workspaces for the post: while it knows nothing of a new table it
- * takes one, keeps that plan, and passes all posts of the workspace for each target.
+ * NOTE: the post is asked for as the first of a range of one id, in the order of ids, which the primary key alone has. As
+ * `id = …` it is found by whichever index holds the id while the table has a page; Postgres keeps that plan, and passes the
+ * whole index for each target once the table has grown.
  */
 const latestOf = (targets: string, among: string): string => `
   (select t.post_id, t.due_at
   from (${targets}) t
-  cross join lateral (select * from ${view('posts')} p where p.id = t.post_id offset 0) p
+  cross join lateral (
+    select * from ${view('posts')} p where p.id >= t.post_id and p.id <= t.post_id order by p.id limit 1) p
   where p.workspace_id = a.workspace_id and p.id is distinct from a.post_id
     and jsonb_path_match(${bodyAtSql}, a.gets_text, a.looked)${among}
   order by t.due_at desc limit 1)`;
@@ -87,13 +90,21 @@ const searchOf = (among: string): string => `
       as a (asker, workspace_id, post_id, account_id, due_at, text)
     join unnest(?::jsonb[]) with ordinality as t (looked, text) using (text)
   )
-  select a.asker, a.account_id::text as "accountId", found.post_id::text as "postId", found.due_at as "dueAt"
+  select a.asker, a.account_id::text, found.post_id::text, found.due_at
   from asked a cross join lateral (
     ${latestOf(after, among)} union all ${latestOf(before, among)} order by due_at desc limit 1
   ) found`;
 
-const search = searchOf('');
-const searchOfClients = searchOf(` and ${ofClientsAlone('p')}`);
+interface Search {
+  readonly sql: string;
+  /** Of a statement that each connection plans once. Absent: planned anew at each use. */
+  readonly name?: string;
+}
+
+/** Its plan takes longer to make than to carry out. */
+const search: Search = { sql: searchOf(''), name: 'same-texts' };
+/** What it asks of the clients could keep a plan that suits new tables alone. */
+const searchOfClients: Search = { sql: searchOf(` and ${ofClientsAlone('p')}`) };
 
 interface Question {
   readonly among: Looked;
@@ -101,14 +112,10 @@ interface Question {
   readonly asked: readonly TextAt[];
 }
 
-/**
- * One query for all questions. Accounts of networks without a text are left out.
- * NOTE: it has no name, so that Postgres plans it anew: a plan that was made while the table of posts had a page or two
- * finds a post by an index that has its id last, and a kept one passes that whole index for each target.
- */
+/** One query for all questions. Accounts of networks without a text are left out. */
 const answers = async (
   knex: Knex,
-  sql: string,
+  { sql, ...named }: Search,
   questions: readonly Question[],
   clientIds: readonly (readonly string[])[],
 ): Promise<readonly (readonly SameText[])[]> => {
@@ -126,15 +133,13 @@ const answers = async (
   });
   // Ids, numbers and instants need no quotes: pg would look for them in each.
   const columns = [0, 1, 2, 3, 4, 5].map((at) => `{${rows.map((row) => row[at] ?? 'NULL').join()}}`);
-  const found: { readonly rows: readonly { asker: number; accountId: string; postId: string; dueAt: Date }[] } =
-    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never);
-  const byAsker = Map.groupBy(found.rows, ({ asker }) => asker);
-  return questions.map((_, asker) =>
-    (byAsker.get(asker) ?? []).map(({ accountId, postId, dueAt }) => ({
-      ...{ accountId, postId },
-      dueAt: dueAt.toISOString(),
-    })),
-  );
+  const asRead = { ...named, rowMode: 'array', types: rowTypes };
+  const found: { readonly rows: readonly [asker: number, accountId: string, postId: string, dueAt: string][] } =
+    await knex.raw(sql, [getsText, ...columns, texts, ...clientIds] as never).options(asRead);
+  const byAsker = questions.map((): SameText[] => []);
+  for (const [asker, accountId, postId, dueAt] of found.rows)
+    byAsker[asker]?.push({ accountId, postId, dueAt: toIso(dueAt) ?? dueAt });
+  return byAsker;
 };
 
 /** Calls that one query answers: each waits for all of them. */
@@ -142,14 +147,9 @@ const maxCalls = 16;
 /** A call with more accounts has a query of its own, so that no other call waits for it. */
 const maxShared = 50;
 
-const ofAllPosts = batchesOf(async (knex: Knex, keys): Promise<ReadonlyMap<string, readonly SameText[]>> => {
-  const found = await answers(
-    knex,
-    search,
-    keys.map((key): Question => JSON.parse(key)),
-    [],
-  );
-  return new Map(keys.map((key, at) => [key, found[at] ?? []]));
+const ofAllPosts = batchesOf(async (knex: Knex, questions: readonly Question[]) => {
+  const found = await answers(knex, search, questions, []);
+  return new Map(questions.map((question, at) => [question, found[at] ?? []]));
 }, maxCalls);
 
 /** For each account the latest post with the text of its network, if any. Concurrent calls share a query. */
@@ -162,7 +162,7 @@ export const sameTexts = async (
   const question: Question = { among, texts, asked };
   const { clientIds } = among;
   const isShared = clientIds === undefined && asked.length <= maxShared;
-  if (isShared) return (await ofAllPosts(knex, JSON.stringify(question))) ?? [];
+  if (isShared) return (await ofAllPosts(knex, question)) ?? [];
   const [found = []] =
     clientIds === undefined
       ? await answers(knex, search, [question], [])
