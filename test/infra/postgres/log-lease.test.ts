@@ -75,9 +75,9 @@ suite('leases on the connection that a process shares', (t) => {
 
   t('when the connection is cut every holder is told at once, and another process is given the names', async () => {
     const leases = [await lease('first'), await lease('second')];
-    const told: string[] = [];
+    const reported: string[] = [];
     leases.forEach(({ lost }, i) => {
-      lost.addEventListener('abort', () => told.push(String(i)));
+      lost.addEventListener('abort', () => reported.push(String(i)));
     });
     const waiting = other.query("select pg_advisory_lock(hashtextextended('first', 0))");
     const admin = new pg.Client({ connectionString: db.url });
@@ -88,7 +88,7 @@ suite('leases on the connection that a process shares', (t) => {
     );
     await admin.end();
     await waiting;
-    await until('both are told', () => told.length === 2);
+    await until('both are told', () => reported.length === 2);
     assert.equal(await isFree('second'), true);
     // The next holder finds a connection that lives.
     const next = await lease('second');
