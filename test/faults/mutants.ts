@@ -28,7 +28,7 @@ export const mutants = {
     file: 'projections/webhooks/plan.ts',
     main: 'services/webhooks/main.ts',
     to: `reserved.committed(new Set(messages.flatMap((one) => one.deliveries.map(({ id }) => id))), leaseEnds);
-      await new Promise((resolve) => setTimeout(resolve, 100));
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
       const minted = await minting(messages);`,
   },
   'enabled without catching up': {

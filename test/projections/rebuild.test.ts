@@ -33,7 +33,7 @@ const story = (): Given[] => {
   ];
 };
 
-suite('projections: run, wait, rebuild', { timeoutMs: 120_000 }, (t) => {
+suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t) => {
   let world: ProjectionWorld;
   let running: RunningProjections;
   const stop = new AbortController();

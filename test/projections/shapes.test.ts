@@ -90,7 +90,7 @@ const actsIn = (world: ProjectionWorld) => {
   return { write, shows, untilShown, has, tables, start, use, forget, dies, agrees };
 };
 
-suite('two shapes of a read model', { timeoutMs: 180_000 }, (t) => {
+suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => {
   t(
     'a new shape is made beside the former one, both are written, and the former goes with its last reader',
     async () => {

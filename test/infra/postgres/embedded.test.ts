@@ -210,6 +210,8 @@ suite('embedded postgres', (t) => {
     const server = await startEmbedded({ dataDir, onTrouble: (line) => reported.push(line) });
     const connected = await stall(dataDir, server.url);
     await until('it answers', () => answers(server.url));
+    // It answers before its keeper has looked.
+    await until('it is reported', () => reported.length > 1);
     assert.match(
       reported.join('\n'),
       /takes no connections and does not recover.*\nThe embedded Postgres runs again\.$/,

@@ -23,7 +23,7 @@ const soon = (ms: number): string => new Date(Date.now() + ms).toISOString();
 const later = (): string => soon(86_400_000);
 
 /** Each test has a network of its own, so that no test refreshes the credentials of another. */
-suite('credentials are refreshed ahead', { timeoutMs: 120_000 }, (t) => {
+suite('credentials are refreshed ahead', { waits: true, timeoutMs: 120_000 }, (t) => {
   const key = `v1:${randomBytes(32).toString('base64')}`;
   const logFile = path.join(tmpdir(), `postline-credentials-${randomUUID()}.log`);
   const logger = createLogger('test', 'info', logFile);

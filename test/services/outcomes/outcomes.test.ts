@@ -37,7 +37,7 @@ const failure: Failure = {
   mediaId: null,
 };
 
-suite('outcomes', (t) => {
+suite('outcomes', { waits: true }, (t) => {
   let world: PublishingWorld;
   let clientId: string;
   let accounts: readonly Account[];

@@ -42,7 +42,7 @@ const adapter = (
   ...over,
 });
 
-suite('publisher and adapters that misbehave', (t) => {
+suite('publisher and adapters that misbehave', { waits: true }, (t) => {
   let world: PublishingWorld;
   let account: Account;
   const start = (one: PlatformAdapter) => world.publisher({}, { adapterOf: () => one });

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { CommentOutcome, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { account as accountDecider } from '#domain/account.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
@@ -422,8 +424,9 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
 
   t('are not made by a worker whose store answers too late', async () => {
     let calls = 0;
+    const boundaryDeadlineMs = 20;
     const eager: PlatformAdapter = {
-      boundaryDeadlineMs: 1,
+      boundaryDeadlineMs,
       settleWindowMs: () => 0,
       absenceIsProof: () => false,
       listsOwnPosts: () => false,
@@ -434,7 +437,18 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
         return { kind: 'posted', externalId: 'c' };
       },
     };
-    const publisher = world.publisher({ deferDelaysMs: [] }, { adapterOf: () => eager });
+    const append: DomainStore['append'] = async (...args) => {
+      const appended = await world.store.append(...args);
+      await delay(2 * boundaryDeadlineMs);
+      return appended;
+    };
+    const store = new Proxy(world.store, {
+      get: (its, name) => {
+        const member: unknown = Reflect.get(its, name, its);
+        return name === 'append' ? append : typeof member === 'function' ? member.bind(its) : member;
+      },
+    });
+    const publisher = world.publisher({ deferDelaysMs: [] }, { adapterOf: () => eager, store });
     const id = await publishedByHand(x);
     assert.equal((await ended(id, failed)).code, 'publish_interrupted');
     assert.equal(calls, 0);

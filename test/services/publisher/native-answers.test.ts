@@ -16,7 +16,7 @@ const minuteMs = 60_000;
 const undecided = { kind: 'undecided' } as const;
 const absent = { kind: 'absent' } as const;
 
-suite('answers of a network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
+suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let clientId: string;
   let facebook: Account;

@@ -12,7 +12,7 @@ import { until } from '#test/support/until.ts';
 
 const minuteMs = 60_000;
 
-suite('posts for the network’s own scheduler', { timeoutMs: 240_000 }, (t) => {
+suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let facebook: Account;
   let youtube: Account;

@@ -20,7 +20,7 @@ const required: readonly Variant[] = [
   { platform: 'x', contentOverride: 'short', mediaIdsOverride: null, overrides: {} },
 ];
 
-suite('publisher', (t) => {
+suite('publisher', { waits: true }, (t) => {
   let world: PublishingWorld;
   let clientId: string;
 

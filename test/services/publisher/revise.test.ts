@@ -9,7 +9,7 @@ import { PublishingWorld } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-suite('a revision and the publisher', { timeoutMs: 120_000 }, (t) => {
+suite('a revision and the publisher', { waits: true, timeoutMs: 120_000 }, (t) => {
   let world: PublishingWorld;
   let clientId: string;
   const random = seeded('revise');

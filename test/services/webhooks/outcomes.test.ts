@@ -24,7 +24,7 @@ const outcomes: readonly (readonly [ReceiverPath, number | null, string | null])
   ['/silence', null, 'timeout'],
 ];
 
-suite('sender: answers of receivers', (t) => {
+suite('sender: answers of receivers', { waits: true }, (t) => {
   let world: SenderWorld;
   let receivers: Receivers;
   t.before(async () => {

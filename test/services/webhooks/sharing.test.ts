@@ -5,7 +5,7 @@ import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { type Answering, ok, receiver, SenderWorld, status } from './world.ts';
 
-suite('sender: sharing', { timeoutMs: 180_000 }, (t) => {
+suite('sender: sharing', { waits: true, timeoutMs: 180_000 }, (t) => {
   let world: SenderWorld;
   t.before(async () => {
     world = await SenderWorld.open();
