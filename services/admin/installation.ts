@@ -172,6 +172,9 @@ export const resetLog = async ({ log, pool, confirm }: Admin, { has }: Given): P
   if (!has('yes') && (await confirm?.(asked)) !== true) {
     throw new UsageError('Nothing was deleted. Say --yes where nobody can be asked.');
   }
+  // Offsets of the former topics mean other records of the new ones: behind no topic's beginning, a consumer reads what it
+  // lacks from the store. If we die between the two, it does so too, and a repeat deletes the topics.
+  await pool.query('update ops.consumer_positions set next_offset = -1 where next_offset is not null');
   const deleted = await log.reset();
   return {
     deleted: deleted.join(', ') || 'none was there',
