@@ -160,50 +160,6 @@ interface PoolOptions {
  */
 const plannedOnce = 'set plan_cache_mode = force_generic_plan; set enable_seqscan = off';
 
-/**
- * Most statements are shorter than the opening of a connection, so a burst is served sooner by the connections that there
- * are. One is opened at a time, another only while callers still wait. One that takes longer holds up no other.
- * Milliseconds.
- */
-const slowOpeningMs = 100;
-
-interface Waiting {
-  callback(...result: unknown[]): void;
-}
-
-/** Inside a pool of pg: whether it opens no more connections, opens one, and gives what is free to who waits. */
-interface PoolInside {
-  _isFull(): boolean;
-  newClient(waiting: Waiting): void;
-  _pulseQueue(): void;
-}
-
-const openOneByOne = (pool: pg.Pool): void => {
-  const inside = pool as unknown as PoolInside;
-  const isFull = inside._isFull.bind(pool);
-  const open = inside.newClient.bind(pool);
-  let opening = 0;
-  inside._isFull = () => opening > 0 || isFull();
-  inside.newClient = (waiting) => {
-    const { callback } = waiting;
-    opening += 1;
-    let isOpening = true;
-    const opened = (): void => {
-      clearTimeout(late);
-      if (!isOpening) return;
-      isOpening = false;
-      opening -= 1;
-      inside._pulseQueue();
-    };
-    const late = setTimeout(opened, slowOpeningMs);
-    waiting.callback = (...result) => {
-      opened();
-      callback(...result);
-    };
-    open(waiting);
-  };
-};
-
 /** A statement without an answer in time fails with QueryTimeout, and its connection leaves the pool. */
 export const openPool = (options: PoolOptions): pg.Pool => {
   const { connectTimeoutMs = defaultConnectMs, answerMs = defaultAnswerMs, byKey = false } = options;
@@ -219,7 +175,6 @@ export const openPool = (options: PoolOptions): pg.Pool => {
       await setSession(client, byKey ? plannedOnce : '', answeredWithin(connectTimeoutMs));
     },
   });
-  openOneByOne(pool);
   // An idle connection that dies is replaced at the next query; without a listener it would end the process.
   pool.on('error', () => {});
   return pool;

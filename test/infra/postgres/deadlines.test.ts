@@ -309,26 +309,6 @@ suite('deadlines on Postgres', { waits: true }, (t) => {
     await until('its socket is closed', () => closed);
   });
 
-  t('a pool opens one connection after the other: few for many short statements, all for long ones', async () => {
-    const pool = openPool({ url: database.direct, max: 8 });
-    await Promise.all(Array.from({ length: 40 }, () => pool.query('select 1')));
-    assert.ok(pool.totalCount < 8, `${pool.totalCount} connections`);
-    await Promise.all(Array.from({ length: 8 }, () => pool.query('select pg_sleep(1)')));
-    assert.equal(pool.totalCount, 8);
-    await pool.end();
-  });
-
-  t('a connection that opens too slowly holds up no other', async () => {
-    const { url, proxy } = await database.way();
-    const pool = openPool({ url, max: 2, connectTimeoutMs: 3_000 });
-    proxy.silence(theNext());
-    const [silent, served] = await Promise.all([outcomeOf(pool.query('select 1')), outcomeOf(pool.query('select 2'))]);
-    assert.notEqual(silent.reported, 'ok');
-    assert.equal(served.reported, 'ok');
-    assert.ok(served.ms < silent.ms - 1_000, `${served.ms} ms, the silent one ${silent.ms}`);
-    await pool.end();
-  });
-
   t('on a busy connection each statement has its own deadline', async () => {
     const pool = openPool({ url: database.direct, max: 1, answerMs: 600 });
     // Each statement is answered in time; a waiting one is sent as soon as the one before is answered.
