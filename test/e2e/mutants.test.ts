@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { check, untilQuiet } from '#test/faults/check.ts';
-import { mutated } from '#test/faults/mutants.ts';
-import type { Point } from '#test/faults/points.ts';
-import { oversleep, type Woken } from '#test/faults/sleeper.ts';
+import { type MutantName, mutants, mutated } from '#test/faults/mutants.ts';
+import type { Point, RoleName } from '#test/faults/points.ts';
+import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
 import { patience } from '#test/support/patience.ts';
@@ -19,9 +19,10 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const random = seeded('mutants');
   const worlds: FaultWorld[] = [];
 
-  const opened = async (): Promise<FaultWorld> => {
+  const opened = async (mutant: MutantName | null): Promise<FaultWorld> => {
     const [{ url: databaseUrl }, { url: analyticsUrl }] = await Promise.all([preparedDatabase(), testClickHouse()]);
-    const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random });
+    const broken = mutant === null ? {} : { env: mutated(mutant), brokenMain: mutants[mutant].main };
+    const made = await FaultWorld.open({ databaseUrl, analyticsUrl, random, ...broken });
     worlds.push(made);
     return made;
   };
@@ -33,28 +34,28 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     for (const one of worlds) await one.close();
   });
 
-  /** Of the publishers: whole ones first, for the others leave violations in it. */
-  let sleepers: FaultWorld;
+  const asleep = async (mutant: MutantName | null, ...naps: readonly Nap[]): Promise<readonly Woken[]> => {
+    const its = await opened(mutant);
+    await its.begin(['api', 'projections', 'outcomes']);
+    const woken: Woken[] = [];
+    for (const nap of naps) woken.push(await oversleep(its, nap));
+    await closed(its);
+    return woken;
+  };
   const fine: Woken = { target: '', violations: [] };
 
   t('a publisher that overslept its lease changes nothing', async () => {
-    sleepers = await opened();
-    await sleepers.begin(['api', 'projections', 'outcomes']);
-    const naps = ['publisher:before-claim', 'publisher:before-boundary'] as const;
-    for (const nap of naps) assert.deepEqual(await oversleep(sleepers, nap), fine, nap);
+    assert.deepEqual(await asleep(null, 'publisher:before-claim', 'publisher:before-boundary'), [fine, fine]);
   });
 
   t('claim without revision: the sleeping publisher claims a published target and publishes it twice', async () => {
-    sleepers.breakBy('claim without revision');
-    const woken = await oversleep(sleepers, 'publisher:before-claim');
-    assert.match(woken.violations.join('\n'), /was created 2 times/);
+    const [woken] = await asleep('claim without revision', 'publisher:before-claim');
+    assert.match(woken?.violations.join('\n') ?? '', /was created 2 times/);
   });
 
   t('takeover without append: the sleeping publisher crosses the boundary of another one', async () => {
-    sleepers.breakBy('takeover without append');
-    const woken = await oversleep(sleepers, 'publisher:before-boundary');
-    assert.notEqual(woken.target, '');
-    await closed(sleepers);
+    const [woken] = await asleep('takeover without append', 'publisher:before-boundary');
+    assert.notEqual(woken?.target, '');
   });
 
   const projected = async (env: Readonly<Record<string, string>>): Promise<string> => {
@@ -72,64 +73,58 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return [...open, ...violations, ...made.violations].join('\n');
   };
 
-  /** Kills the only process of its role there. */
-  const dies = (made: FaultWorld, at: Point): Promise<void> => made.dieAtEach([made.role(at.role)], [at]);
-
   /** Clients are made while the one dispatcher dies in the middle of a batch, and a receiver is gone for a while. */
-  const hooked = async (made: FaultWorld): Promise<void> => {
-    await dies(made, { name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] });
-    made.breakBy('enabled without catching up');
-    await made.role('webhooks-1').kill();
+  const hooked = async (mutant: MutantName): Promise<string> => {
+    const made = await opened(mutant);
+    await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
+    await made.dieAtEach(
+      [made.role('webhooks-1')],
+      [{ name: 'dispatcher:before-mint', role: 'webhooks-1', by: ['race'] }],
+    );
     await made.hooks.leave(made.load);
     await made.load.run('race');
+    return reportedOf(made, 30_000 * patience);
   };
 
-  /** In one world, for what each of them leaves behind is told from what the others do. */
-  let reported = '';
-
-  t('one world of broken workers: senders, files and reports, killed where their fault shows', async () => {
-    const made = await opened();
-    made.breakBy('hand-over before the commit');
-    made.breakBy('rendition recorded before its file is there');
-    made.breakBy('report completed before its files are there');
-    await made.begin(['api', 'projections', 'outcomes', 'webhooks-1']);
-    await Promise.all([
-      hooked(made),
-      dies(made, { name: 'media:after-rendition', role: 'media', by: ['upload'] }),
-      dies(made, { name: 'reports:after-outcome', role: 'reports', by: ['report'] }),
-    ]);
-    reported = await reportedOf(made, 60_000 * patience);
-    assert.notEqual(reported, '');
+  t('hand-over before the commit: an uncommitted delivery is sent, and sent again as the same attempt', async () => {
+    assert.match(await hooked('hand-over before the commit'), /came as attempts 1, 1/);
   });
 
-  t('hand-over before the commit: an uncommitted delivery is sent, and sent again as the same attempt', () =>
-    assert.match(reported, /came as attempts 1, 1/),
-  );
+  t('enabled without catching up: events missed while the endpoint was off are never minted', async () => {
+    assert.match(await hooked('enabled without catching up'), /was never minted/);
+  });
 
-  t('enabled without catching up: events missed while the endpoint was off are never minted', () =>
-    assert.match(reported, /was never minted/),
-  );
+  /** Uploads a file and kills the only worker at its rendition. */
+  const worked = async (mutant: MutantName): Promise<string> => {
+    const made = await opened(mutant);
+    await made.begin(['api', 'projections', 'outcomes']);
+    await made.dieAtEach([made.role('media')], [{ name: 'media:after-rendition', role: 'media', by: ['upload'] }]);
+    return reportedOf(made, 60_000 * patience);
+  };
 
-  t('rendition recorded before its file is there: a crash in between leaves a name without a file', () =>
-    assert.match(reported, /^media-\S+ names the blob (?!.*report-).* which is not there/m),
-  );
+  t('rendition recorded before its file is there: a crash in between leaves a name without a file', async () => {
+    assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
+  });
 
-  t('report completed before its files are there: a crash in between leaves names without files', () =>
-    assert.match(reported, /names the blob .*report-.* which is not there/),
-  );
+  /** Kills one worker at one fault point under load. The loss may keep the world from becoming quiet. */
+  const died = async (mutant: MutantName, others: readonly RoleName[], at: Point): Promise<string> => {
+    const made = await opened(mutant);
+    await made.begin(['api', 'projections', 'outcomes', ...others]);
+    await made.dieAtEach([made.role(at.role)], [at]);
+    return reportedOf(made, 20_000);
+  };
 
   t('position before the observations: a crash in between loses observations', async () => {
-    const made = await opened();
-    made.breakBy('position before the observations');
-    const lost = async (): Promise<string> => {
-      await made.begin(['api', 'projections', 'outcomes', 'insights']);
-      await dies(made, { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] });
-      // The loss may keep the world from becoming quiet.
-      return reportedOf(made, 20_000);
-    };
+    const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
     // A reader may detect the loss first.
-    const found = await lost().catch(String);
-    assert.match(found, /is not in (account_)?observations|ClickHouse lost observations/);
+    const reported = await died('position before the observations', ['insights'], at).catch(String);
+    assert.match(reported, /is not in (account_)?observations|ClickHouse lost observations/);
+  });
+
+  t('report completed before its files are there: a crash in between leaves names without files', async () => {
+    const at: Point = { name: 'reports:after-outcome', role: 'reports', by: ['report'] };
+    const reported = await died('report completed before its files are there', [], at);
+    assert.match(reported, /names the blob .*report-.* which is not there/);
   });
 
   t('recount without lock: two partitions at once give a wrong count', async () => {

@@ -34,7 +34,6 @@ import { LiveAccounts } from './live.ts';
 import type { Moment } from './live-moments.ts';
 import { LiveNetworks } from './live-networks.ts';
 import { Load, type LoadOptions } from './load.ts';
-import { type MutantName, mutants, mutated } from './mutants.ts';
 import { Past } from './past.ts';
 import type { Point, RoleName } from './points.ts';
 
@@ -139,6 +138,7 @@ interface RoleOptions {
   readonly env: Readonly<Record<string, string>>;
   /** Folder of its build. Default: this tree. */
   readonly root?: string;
+  readonly sources?: boolean;
   /** Ends by itself, after which it is not restarted. */
   readonly ends?: boolean;
 }
@@ -151,7 +151,6 @@ export class Role {
   readonly #options: RoleOptions;
   readonly #wrong: (what: string) => void;
   #due: Due | null = null;
-  #broken: Readonly<Record<string, string>> = {};
   #process: Process | null = null;
   #up: Process | null = null;
   #ending = false;
@@ -177,13 +176,6 @@ export class Role {
   /** The next start dies at the first of these that it meets and where no process has died yet. */
   dieAt(due: Due | null): void {
     this.#due = due;
-  }
-
-  /** Each start from the next on is this broken build, if it has the statement: returns whether it does. */
-  breakBy(mutant: MutantName): boolean {
-    const isBroken = this.#options.main === mutants[mutant].main;
-    if (isBroken) this.#broken = mutated(mutant);
-    return isBroken;
   }
 
   /** Keeps it running until `end`. Resolves when it first runs. */
@@ -229,7 +221,7 @@ export class Role {
               POSTLINE_FAULT_ONCE: due.folder,
               POSTLINE_FAULT_SIGNAL: due.signal,
             };
-      const process = new Process(main, { ...this.#options, args, env: { ...env, ...this.#broken, ...faults } });
+      const process = new Process(main, { ...this.#options, args, env: { ...env, ...faults } });
       this.#process = process;
       const ready = process.saying(readyAt ?? 'ready', 60_000, processes).then(
         () => {
@@ -299,6 +291,8 @@ export interface WorldOptions {
   readonly times?: Partial<Times>;
   /** For every process, over the default environment. */
   readonly env?: Readonly<Record<string, string>>;
+  /** Main of the processes that a broken build breaks; by default all are of that build. */
+  readonly brokenMain?: string;
   /** Of an earlier world, whose database or a copy of it this one has: its key and its folder of files. */
   readonly installed?: { readonly secretKey: string; readonly dataDir: string };
   /** Called for each death at a fault point. */
@@ -348,7 +342,7 @@ export class FaultWorld {
   #turn = 0;
 
   static async open(options: WorldOptions): Promise<FaultWorld> {
-    const { databaseUrl, random, standalone, before, env: more, onProgress = () => undefined } = options;
+    const { databaseUrl, random, standalone, before, brokenMain, env: more, onProgress = () => undefined } = options;
     const secretKey = options.installed?.secretKey ?? newSecretKey();
     const hooks = await Hooks.open(random);
     const networks = options.live === true ? await LiveNetworks.open() : null;
@@ -426,7 +420,8 @@ export class FaultWorld {
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
       for (const [name, main] of Object.entries(mains)) {
-        add(name, { main, env, ends: name === 'rebuild' });
+        const sources = brokenMain === undefined ? {} : { sources: main === brokenMain };
+        add(name, { main, env, ends: name === 'rebuild', ...sources });
       }
       if (before !== undefined) {
         add('workers', { main: 'test/faults/workers.ts', env, processes: 7 });
@@ -480,12 +475,6 @@ export class FaultWorld {
     const found = this.roles.get(name);
     if (found === undefined) throw new Error(`there is no ${name} here`);
     return found;
-  }
-
-  /** Its processes are broken builds from their next start on; the others stay whole. */
-  breakBy(mutant: MutantName): void {
-    const broken = [...this.roles.values()].filter((role) => role.breakBy(mutant));
-    if (broken.length === 0) throw new Error(`no process here is broken by ${mutant}`);
   }
 
   /**
