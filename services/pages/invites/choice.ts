@@ -25,13 +25,22 @@ const nameOf = ({ username, displayName, externalId }: ConnectedProfile): string
 /** Places of accounts in the order in which they were offered. */
 type Places = ReadonlySet<number>;
 
-/** What of the choice a page shows. */
+/** What of the choice the guest asks for. */
 interface View {
   /** Words by which the guest looks for accounts; empty: all. */
   readonly query: string;
-  /** From 0. */
+  /** From 0; it may lie beyond the last. */
   readonly page: number;
   readonly chosen: Places;
+}
+
+/** A page of what was found. */
+interface Shown {
+  readonly page: number;
+  /** Places of the accounts on it. */
+  readonly here: readonly number[];
+  /** Accounts on all pages. */
+  readonly found: number;
 }
 
 const perPage = 50;
@@ -54,7 +63,12 @@ const holders: Readonly<Record<NonNullable<OfferedAccount['holder']>, string>> =
 };
 
 /** @param isConnected of this client already */
-const line = ({ profile, holder, obstacle }: OfferedAccount, at: number, view: View, isConnected: boolean): string => {
+const line = (
+  { profile, holder, obstacle }: OfferedAccount,
+  at: number,
+  chosen: Places,
+  isConnected: boolean,
+): string => {
   const notes = [
     ...(holder === undefined ? [] : [holders[holder]]),
     ...(obstacle === undefined ? [] : [obstacle]),
@@ -63,66 +77,67 @@ const line = ({ profile, holder, obstacle }: OfferedAccount, at: number, view: V
   const small = notes.length === 0 ? '' : ` <small>${escapeHtml(notes.join('; '))}</small>`;
   const words = `<span><bdi>${escapeHtml(nameOf(profile))}</bdi>${small}</span>`;
   if (obstacle !== undefined) return `<p class="tick">${words}</p>`;
-  const checked = view.chosen.has(at) ? ' checked' : '';
+  const checked = chosen.has(at) ? ' checked' : '';
   return `<label class="tick"><input type="checkbox" name="account" value="${at}"${checked}> ${words}</label>`;
 };
 
-const shownIn = ({ accounts }: KeptChoice, { query }: View): readonly number[] => {
+const pageOf = ({ accounts }: KeptChoice, { query, page }: View): Shown => {
   const wanted = query.normalize('NFKC').toLowerCase();
-  return [...accounts.entries()].flatMap(([at, { profile }]) => {
+  const found = [...accounts.entries()].flatMap(([at, { profile }]) => {
     const text = `${nameOf(profile)} ${profile.externalId}`.normalize('NFKC').toLowerCase();
     return text.includes(wanted) ? [at] : [];
   });
+  const last = Math.max(0, Math.ceil(found.length / perPage) - 1);
+  const shown = Math.min(Math.max(page, 0), last);
+  return { page: shown, here: found.slice(shown * perPage, (shown + 1) * perPage), found: found.length };
 };
 
 /** The search, and the way through the pages, of a choice that does not fit on one. */
-const way = (kept: KeptChoice, view: View, found: readonly number[], shown: readonly number[]): string => {
+const way = (kept: KeptChoice, { query, chosen }: View, { page, here, found }: Shown): string => {
   if (kept.accounts.length <= perPage) return '';
-  const first = view.page * perPage;
-  const away = [...view.chosen].filter((at) => !shown.includes(at));
+  const first = page * perPage;
+  const away = [...chosen].filter((at) => !here.includes(at));
   const button = (go: string, words: string) => `<button class="other" name="go" value="${go}">${words}</button>`;
-  const counted =
-    found.length === 0 ? 'None has this in its name.' : `${first + 1} to ${first + shown.length} of ${found.length}.`;
+  const counted = found === 0 ? 'None has this in its name.' : `${first + 1} to ${first + here.length} of ${found}.`;
   return [
-    `<label for="query">Look for a name</label><input id="query" name="query" value="${escapeHtml(view.query)}" maxlength="${longestQuery}" autocomplete="off">`,
+    `<label for="query">Look for a name</label><input id="query" name="query" value="${escapeHtml(query)}" maxlength="${longestQuery}" autocomplete="off">`,
     button('search', 'Search'),
-    `<input type="hidden" name="asked" value="${escapeHtml(view.query)}"><input type="hidden" name="page" value="${view.page}"><input type="hidden" name="chosen" value="${away.join(',')}">`,
+    `<input type="hidden" name="asked" value="${escapeHtml(query)}"><input type="hidden" name="page" value="${page}"><input type="hidden" name="chosen" value="${away.join(',')}">`,
     `<p class="soft">${counted}${away.length === 0 ? '' : ` ${away.length} more chosen on other pages.`}</p>`,
     ...(kept.offered > kept.accounts.length
       ? [`<p class="soft">The login has ${kept.offered} accounts; only the first ${kept.accounts.length} are here.</p>`]
       : []),
     '<p class="choices">',
-    ...(view.page > 0 ? [button('back', 'Page before')] : []),
-    ...(first + perPage < found.length ? [button('next', 'Next page')] : []),
+    ...(page > 0 ? [button('back', 'Page before')] : []),
+    ...(first + perPage < found ? [button('next', 'Next page')] : []),
     '</p>',
   ].join('\n');
 };
 
 /** Several accounts of one login. */
-const choicePage = (shown: {
+const choicePage = (choice: {
   readonly open: Pick<OpenInvite, 'clientName' | 'path'>;
   readonly platform: Platform;
   readonly kept: KeptChoice;
   readonly view: View;
+  readonly shown: Shown;
   /** Places of those that the client has already. */
   readonly connected: Places;
   /** Why the choice was refused. */
   readonly words: string | null;
 }): string => {
-  const { open, platform, kept, view, connected, words } = shown;
+  const { open, platform, kept, view, shown, connected, words } = choice;
   const name = escapeHtml(rulesOf(platform).name);
   const title = `Choose accounts of ${rulesOf(platform).name}`;
-  const found = shownIn(kept, view);
-  const here = found.slice(view.page * perPage, (view.page + 1) * perPage);
-  const lines = here.flatMap((at) => {
+  const lines = shown.here.flatMap((at) => {
     const account = kept.accounts[at];
-    return account === undefined ? [] : [line(account, at, view, connected.has(at))];
+    return account === undefined ? [] : [line(account, at, view.chosen, connected.has(at))];
   });
   const html = `<h1>Connect to <bdi>${escapeHtml(open.clientName)}</bdi></h1>
 <form method="post">
 <fieldset><legend>Which accounts of ${name}?</legend>
 ${alertOf(words)}
-${way(kept, view, found, here)}
+${way(kept, view, shown)}
 ${lines.join('\n')}
 <button type="submit">Connect these accounts</button>
 </fieldset></form>
@@ -154,11 +169,9 @@ const beginning: View = { query: '', page: 0, chosen: new Set() };
 /** Read from the accounts' own streams, as the page of the link does: of one page alone. */
 const connectedOf = async (
   { deps, patience }: InviteTools,
-  choice: OpenAttempt<KeptChoice>,
-  view: View,
+  { open, platform, kept }: OpenAttempt<KeptChoice>,
+  { here }: Shown,
 ): Promise<Places> => {
-  const { open, platform, kept } = choice;
-  const here = shownIn(kept, view).slice(view.page * perPage, (view.page + 1) * perPage);
   const load = async (at: number): Promise<readonly number[]> => {
     const id = accountIdOf(open.clientId, platform, kept.accounts[at]?.profile.externalId ?? '');
     return (await deps.store.load(account, id)).state.status === 'connected' ? [at] : [];
@@ -174,8 +187,9 @@ const showChoice = async (
   words: string | null,
 ): Promise<void> => {
   const { open, platform, kept } = choice;
-  const connected = await connectedOf(tools, choice, view);
-  const html = choicePage({ open, platform, kept, view, connected, words });
+  const shown = pageOf(kept, view);
+  const connected = await connectedOf(tools, choice, shown);
+  const html = choicePage({ open, platform, kept, view, shown, connected, words });
   show(ctx, words === null ? 200 : errors.validation_failed.status, html);
 };
 
@@ -204,9 +218,8 @@ const viewOf = (form: URLSearchParams, { kept }: OpenAttempt<KeptChoice>): View 
   const page =
     Number(/^\d{1,4}$/.exec(form.get('page') ?? '')?.[0] ?? 0) + (go === 'next' ? 1 : go === 'back' ? -1 : 0);
   const isSame = query === (form.get('asked') ?? '') && go !== 'search';
-  const last = Math.max(0, Math.ceil(shownIn(kept, { query, page: 0, chosen }).length / perPage) - 1);
   const isOver = go !== 'search' && go !== 'next' && go !== 'back';
-  return { query, chosen, isOver, page: isSame ? Math.min(Math.max(page, 0), last) : 0 };
+  return { query, chosen, isOver, page: isSame ? page : 0 };
 };
 
 /**
