@@ -1,6 +1,6 @@
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { type Failed, namedInstant } from '../shared/outcomes.ts';
+import { type Failed, namedInstant, nextDay } from '../shared/outcomes.ts';
 import type { Refused, XrpcResult } from './xrpc.ts';
 
 /** What each error of a server means for a post. Facts: lexicons, `@atproto/pds`, `@atproto/xrpc-server`. */
@@ -117,8 +117,6 @@ const retryAtOf = ({ error, headers }: Refused, now: number): string => {
 
 /** The video service counts videos and bytes by the day of UTC. */
 const ofTheDay = 'DailyLimitExceeded';
-const dayMs = 86_400_000;
-const nextDay = (now: number): number => (Math.floor(now / dayMs) + 1) * dayMs;
 
 /**
  * What a call that did not succeed means. Before the boundary everything that may pass is tried again; a write of which

@@ -18,3 +18,8 @@ const lastInstant = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
  * @param at milliseconds since the epoch
  */
 export const namedInstant = (at: number): string => new Date(Math.min(Math.max(at, 0), lastInstant)).toISOString();
+
+const dayMs = 86_400_000;
+
+/** When the next day of UTC begins, milliseconds since the epoch. */
+export const nextDay = (now: number): number => (Math.floor(now / dayMs) + 1) * dayMs;

@@ -1,4 +1,5 @@
 import type { Members } from '../shared/members.ts';
+import { namedInstant, nextDay } from '../shared/outcomes.ts';
 import type { XResult } from './api.ts';
 import { appOf, type XOptions } from './options.ts';
 
@@ -46,7 +47,10 @@ export const billed = async <Result extends { readonly kind: string }>(
   const taken = await appLimits.take(reader, reads, open, now).catch(() => null);
   if (taken === null) return spent('what may be read this month could not be counted', null);
   if (taken === 'month_spent') return spent('the reads of this month (X_MONTHLY_READS) are used up', nextMonth(now));
-  if (taken === 'share_spent') return spent('the share of this month’s reads is used up for today', nextDay(now));
+  // The share of a workspace grows as the month goes by.
+  if (taken === 'share_spent') {
+    return spent('the share of this month’s reads is used up for today', namedInstant(nextDay(now)));
+  }
   const result = await ask();
   const unbilled = reads - Math.min(shown(result), reads);
   if (unbilled > 0) await appLimits.giveBack(reader, unbilled, now);
@@ -69,12 +73,7 @@ const lengthOf = ({ data }: Members): number => (Array.isArray(data) ? data.leng
 
 const spent = (reason: string, until: string | null): Spent => ({ kind: 'spent', reason, until });
 
-const dayMs = 86_400_000;
-
 const nextMonth = (now: number): string => {
   const day = new Date(now);
   return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
 };
-
-/** The share of a workspace grows as the month goes by. */
-const nextDay = (now: number): string => new Date((Math.floor(now / dayMs) + 1) * dayMs).toISOString();

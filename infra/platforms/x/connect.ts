@@ -44,16 +44,8 @@ export const xConsent = (options: OAuthOptions & Counting): ConsentConnector => 
     await revokeTokens(options, credential, nobody, signal);
     return why;
   };
-  const finish = async (
-    {
-      verifier,
-      redirectUri,
-      workspaceId,
-    }: { readonly verifier: string; readonly redirectUri: string; readonly workspaceId: string },
-    code: string,
-    signal: AbortSignal,
-  ) => {
-    const exchanged = await exchangeCode(options, { code, verifier, redirectUri }, signal);
+  const finish = async (asked: Parameters<typeof exchangeCode>[1], workspaceId: string, signal: AbortSignal) => {
+    const exchanged = await exchangeCode(options, asked, signal);
     if (exchanged.kind === 'unavailable') return refused(later);
     if (exchanged.kind === 'refused') {
       const { error, reason } = exchanged;
@@ -96,7 +88,7 @@ export const xConsent = (options: OAuthOptions & Counting): ConsentConnector => 
     finish: async ({ answer, kept, redirectUri, workspaceId }, signal) => {
       const code = answer.get('code') ?? '';
       const verifier = textIn(kept, 'verifier') ?? '';
-      return code === '' ? whyNoCode(answer) : finish({ verifier, redirectUri, workspaceId }, code, signal);
+      return code === '' ? whyNoCode(answer) : finish({ code, verifier, redirectUri }, workspaceId, signal);
     },
   };
 };
