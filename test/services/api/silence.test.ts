@@ -24,6 +24,7 @@ import { type ProxiedDatabase, proxiedDatabase } from '#test/support/silent-post
 import { suite } from '#test/support/suite.ts';
 import { afterBytes, atRequest, type TcpProxy } from '#test/support/tcp-proxy.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 const patience: CallPatience = { tokenMs: 300, appendMs: 300, callMs: 1_500 };
 
@@ -156,12 +157,7 @@ suite('callers before silent stores', { waits: true }, (t) => {
 
   /** Another api of the world, over its event store with other answers, or another pool. */
   const over = async (answers: Partial<EventStore>, more: Partial<Deps> = {}) => {
-    const store: EventStore = new Proxy(world.eventStore, {
-      get: (whole, name: keyof EventStore) => {
-        const member = answers[name] ?? whole[name];
-        return typeof member === 'function' ? member.bind(whole) : member;
-      },
-    });
+    const store = withMembers<EventStore>(world.eventStore, answers);
     const deps = { ...world.deps, store: new DomainStore(store, world.codec, defaultPartitions), patience, ...more };
     const server = await startServer(deps, { host: '127.0.0.1', port: 0 }, pagesParts);
     const origin = `http://127.0.0.1:${server.port}`;

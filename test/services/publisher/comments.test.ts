@@ -13,6 +13,7 @@ import { type Account, PublishingWorld, quick } from '#test/support/publishing.t
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 /** Overrides without which the network publishes nothing. */
 const required: Readonly<Partial<Record<Platform, Readonly<Record<string, unknown>>>>> = {
@@ -442,12 +443,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
       await delay(2 * boundaryDeadlineMs);
       return appended;
     };
-    const store = new Proxy(world.store, {
-      get: (its, name) => {
-        const member: unknown = Reflect.get(its, name, its);
-        return name === 'append' ? append : typeof member === 'function' ? member.bind(its) : member;
-      },
-    });
+    const store = withMembers(world.store, { append });
     const publisher = world.publisher({ deferDelaysMs: [] }, { adapterOf: () => eager, store });
     const id = await publishedByHand(x);
     assert.equal((await ended(id, failed)).code, 'publish_interrupted');

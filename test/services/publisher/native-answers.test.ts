@@ -11,6 +11,7 @@ import { type Account, MovedClock, PublishingWorld, quickNetwork } from '#test/s
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 const minuteMs = 60_000;
 const undecided = { kind: 'undecided' } as const;
@@ -196,12 +197,7 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
       }
       return store.append(stream, expected, events, ...more);
     };
-    const between = new Proxy(store, {
-      get: (of, name) => {
-        const found: unknown = name === 'append' ? append : Reflect.get(of, name);
-        return typeof found === 'function' ? found.bind(of) : found;
-      },
-    });
+    const between = withMembers(store, { append });
     const publisher = world.publisher({ reconcileDelaysMs }, { clock, adapterOf: watched, store: between });
     const meet = async (type: NonNullable<typeof moment>, text?: string) => {
       moment = type;

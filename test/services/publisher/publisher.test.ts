@@ -13,6 +13,7 @@ import { PublishingWorld } from '#test/support/publishing.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 const required: readonly Variant[] = [
   { platform: 'tiktok', contentOverride: null, mediaIdsOverride: null, overrides: { privacyLevel: 'SELF_ONLY' } },
@@ -58,12 +59,7 @@ suite('publisher', { waits: true }, (t) => {
       loaded.add(id);
       return found;
     };
-    const store = new Proxy(world.store, {
-      get: (its, name) => {
-        const member: unknown = Reflect.get(its, name, its);
-        return name === 'load' ? load : typeof member === 'function' ? member.bind(its) : member;
-      },
-    });
+    const store = withMembers(world.store, { load });
     const publisher = world.publisher({}, { store });
     const one = await world.connect(clientId, 'x');
     const { targetIds, postId } = await world.schedule([one], { dueAt: Date.now() + 2_000 });

@@ -14,12 +14,8 @@ import { ReportJson } from '#services/reports/exports/json.ts';
 import type { Account } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 import { definition, ReportsWorld } from './world.ts';
-
-const bound = (blobs: BlobStore, name: string | symbol): unknown => {
-  const member: unknown = Reflect.get(blobs, name);
-  return typeof member === 'function' ? member.bind(blobs) : member;
-};
 
 suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
   let world: ReportsWorld;
@@ -278,9 +274,7 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
       await until('its exports were looked for', async () => (await world.job(id)) === null);
       return info;
     };
-    const worker = world.start({
-      blobs: new Proxy(own, { get: (of, name) => (name === 'put' ? put : bound(of, name)) }),
-    });
+    const worker = world.start({ blobs: withMembers(own, { put }) });
     const runId = await world.request(id);
     await world.ended(id, runId, 'completed');
     await until('it is gone', async () => (await world.keys(runId)).length === 0);

@@ -7,12 +7,12 @@ import type {
   Refreshed,
 } from '#contracts/ports/credentials.ts';
 
-/** A store of credentials for tests of adapters: one process, nothing kept. */
 interface Kept {
   readonly owner: CredentialOwner;
   readonly credential: Credential & Pick<NewCredential, 'grant'>;
 }
 
+/** A store of credentials for tests of adapters: one process, nothing kept. */
 export class MemoryCredentials implements CredentialStore {
   readonly kept = new Map<string, Kept>();
   readonly #refreshing = new Map<string, Promise<Refreshed>>();
@@ -66,11 +66,13 @@ export class MemoryCredentials implements CredentialStore {
   async leave(accountId: string, version: number): Promise<'left' | 'last'> {
     const mine = this.kept.get(accountId);
     if (mine?.credential.version !== version) return 'left';
-    const { owner, credential } = mine;
-    const isShared = [...this.kept.values()].some(
-      (one) =>
-        one !== mine && one.owner.platform === owner.platform && one.credential.grant === (credential.grant ?? null),
-    );
+    const { platform } = mine.owner;
+    const { grant } = mine.credential;
+    const isShared =
+      grant !== undefined &&
+      [...this.kept.values()].some(
+        (one) => one !== mine && one.owner.platform === platform && one.credential.grant === grant,
+      );
     if (isShared) this.kept.delete(accountId);
     return isShared ? 'left' : 'last';
   }
