@@ -6,6 +6,7 @@
  */
 import type { Knex } from 'knex';
 import { openPool } from '#infra/postgres/pool.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import { migrate } from '#projections/engine/tables.ts';
 import { listPosts } from '#projections/queries/post-queries.ts';
 import { listTargets } from '#projections/queries/target-queries.ts';
@@ -91,6 +92,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
   const pool = openPool({ url: server.url, max: 2 });
   const knex = openReadPool({ url: server.url, connections: 1, logger: createLogger('bench', 'warn') });
   try {
+    await migrateSchema(pool);
     await migrate(pool);
     await fillLists(pool, posts);
     const { targets, posts: ofPosts } = cases(knex, posts);

@@ -9,6 +9,7 @@ import type { LogRecord } from '#contracts/ports/log.ts';
 import { openKafkaLog } from '#infra/kafka/log.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
 import { openPool } from '#infra/postgres/pool.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import { Projector } from '#projections/engine/apply.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { createTables, dropTables, migrate } from '#projections/engine/tables.ts';
@@ -174,6 +175,7 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
 
   try {
     for (const line of await environment(url)) console.log(line);
+    await migrateSchema(pool);
     await migrate(pool);
 
     const figures = { oursBirth: [], bareBirth: [], oursChange: [], bareChange: [], decode: [] } as Record<

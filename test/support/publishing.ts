@@ -18,6 +18,7 @@ import { DiskBlobs } from '#infra/blob/disk.ts';
 import { SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
+import { migrateSchema } from '#infra/postgres/schema.ts';
 import { Projector } from '#projections/engine/apply.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { groupOf, projections } from '#projections/index.ts';
@@ -136,6 +137,7 @@ export class PublishingWorld {
 
   static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
     const parts = await openPublishing(url, network);
+    await migrateSchema(parts.pool);
     await migrateReadModels(parts.pool);
     return new PublishingWorld(url, parts, await openPostgresLog({ url, store: parts.eventStore }));
   }
