@@ -1,6 +1,6 @@
 import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { behindBoundary, type Failed, type NotPublished, namedInstant } from '../shared/outcomes.ts';
+import { type Failed, type NotPublished, namedInstant, nothingSent } from '../shared/outcomes.ts';
 import type { ApiResult, Refused } from './api.ts';
 
 /** What each error of the Bot API means for a post. Its texts may change, so a fragment decides, in any case. */
@@ -137,7 +137,7 @@ export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number):
       return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
     }
   }
-  return behindBoundary(readFailed(result, now));
+  return nothingSent(readFailed(result, now));
 };
 
 /** The token and the form of the request are judged before anything is sent. */
