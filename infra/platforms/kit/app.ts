@@ -1,6 +1,8 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { AppAddress, AppSettings } from '#domain/platforms/rules.ts';
 import type { Platform } from '#schemas/common.ts';
+import { type Members, parsed } from '../shared/members.ts';
 
 /** The operator's app at a network, from the settings that the rules of the network name: `X_CLIENT_ID`, `X_API`. */
 
@@ -56,3 +58,34 @@ export const addressOf = ({ addresses, version }: NetworkApp, text: string): str
         return value;
       })
     : text;
+
+/** Of a public client, which has no secret: no other process goes on with its uploads. */
+const ofProcess = randomBytes(32);
+const [ivBytes, tagBytes] = [12, 16];
+
+const keyOf = ({ id, secret }: Pick<NetworkApp, 'id' | 'secret'>): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret ?? ofProcess, id, 'upload state', 32));
+
+/**
+ * Checkpoints are events, and an address that takes a file without a token is as secret as one: its members are sealed under
+ * the app's own secret. With another secret the upload begins anew.
+ */
+export const sealed = (app: Pick<NetworkApp, 'id' | 'secret'>, members: Members): string => {
+  const iv = randomBytes(ivBytes);
+  const cipher = createCipheriv('aes-256-gcm', keyOf(app), iv);
+  const text = Buffer.concat([cipher.update(JSON.stringify(members), 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url');
+};
+
+/** Null: it was sealed under another secret, or it is no seal. */
+export const opened = (app: Pick<NetworkApp, 'id' | 'secret'>, text: string): Members | null => {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length < ivBytes + tagBytes) return null;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', keyOf(app), bytes.subarray(0, ivBytes));
+    decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
+    return parsed(Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]));
+  } catch {
+    return null;
+  }
+};

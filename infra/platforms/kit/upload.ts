@@ -2,7 +2,9 @@ import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { PublishMedia, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
+import { opened, sealed } from './app.ts';
 import { beforeBoundary, failureOf, type NotOk } from './errors.ts';
+import type { Bound } from './network.ts';
 
 /**
  * A file on its way to a network, as the checkpoint `upload` keeps it: started, sent part by part, finished, made ready. An
@@ -41,6 +43,8 @@ export interface Uploader<Own extends Members> {
   describe?(media: PublishMedia, own: Own): Promise<NotOk | null>;
   /** Milliseconds between two looks where the network names none. */
   readonly everyMs?: number;
+  /** Members of what is kept that are secret: an address that takes the file without a token. */
+  readonly secrets?: readonly (keyof Own & string)[];
 }
 
 export interface Finished<Own> {
@@ -52,10 +56,9 @@ export interface Finished<Own> {
 }
 
 export interface UploadWork {
+  readonly bound: Pick<Bound, 'app' | 'clock' | 'pause'>;
   readonly request: PublishRequest;
   readonly steps: PublishSteps;
-  readonly now: () => number;
-  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Milliseconds that one attempt waits for a file; the next attempt goes on. Default 600,000. */
   readonly waitMs?: number;
 }
@@ -97,40 +100,49 @@ export const isUploadFailed = <Own>(result: Own | Failed): result is Failed =>
 
 const step = 'upload';
 
+/** Null: the secret members cannot be opened. */
+const openedOwn = ({ app }: UploadWork['bound'], own: Members): Members | null => {
+  const { sealed: text, ...others } = own;
+  if (typeof text !== 'string') return own;
+  const secret = opened(app, text);
+  return secret === null ? null : { ...others, ...secret };
+};
+
 /** The upload of an earlier try that can be gone on with. */
-const earlier = <Own extends Members>({ request, now }: UploadWork, media: PublishMedia): KeptUpload<Own> | null => {
+const earlier = <Own extends Members>({ request, bound }: UploadWork, media: PublishMedia): KeptUpload<Own> | null => {
   const { data } =
     request.checkpoints.findLast((one) => one.step === step && textIn(one.data, 'mediaId') === media.mediaId) ?? {};
-  const own = membersOf(membersOf(data)?.own);
+  const kept = membersOf(membersOf(data)?.own);
   const state = states.find((one) => one === textIn(data, 'state'));
   const [until, sent] = [textIn(data, 'until'), numberIn(data, 'sent')];
-  if (own === null || state === undefined || until === null || sent === null) return null;
-  if (textIn(data, 'sha256') !== media.sha256 || Date.parse(until) - now() <= spareMs) return null;
+  if (kept === null || state === undefined || until === null || sent === null) return null;
+  if (textIn(data, 'sha256') !== media.sha256 || Date.parse(until) - bound.clock() <= spareMs) return null;
+  const own = openedOwn(bound, kept);
   const { mediaId, sha256 } = media;
-  return { mediaId, sha256, own: own as Own, until, sent, state };
+  return own === null ? null : { mediaId, sha256, own: own as Own, until, sent, state };
 };
 
 /** Of the calls of an upload a file is at fault where the network refuses it, and where it could not be sent. */
-const notOk = ({ now }: UploadWork, { mediaId }: PublishMedia, answer: NotOk): Failed => {
-  const failed = beforeBoundary(answer, now());
+const notOk = ({ bound }: UploadWork, { mediaId }: PublishMedia, answer: NotOk): Failed => {
+  const failed = beforeBoundary(answer, bound.clock());
   const { category } = failed.failure;
   const isOfFile = category === 'invalid_content' || category === 'media' || failed.kind === 'deferred';
   return isOfFile ? { ...failed, failure: { ...failed.failure, mediaId } } : failed;
 };
 
 class FileUpload<Own extends Members> {
-  readonly #uploading: UploadWork;
+  readonly #work: UploadWork;
   readonly #media: PublishMedia;
   readonly #by: Uploader<Own>;
 
-  constructor(uploading: UploadWork, media: PublishMedia, by: Uploader<Own>) {
-    this.#uploading = uploading;
+  constructor(work: UploadWork, media: PublishMedia, by: Uploader<Own>) {
+    this.#work = work;
     this.#media = media;
     this.#by = by;
   }
 
   async run(): Promise<Own | Failed> {
-    const found = earlier<Own>(this.#uploading, this.#media);
+    const found = earlier<Own>(this.#work, this.#media);
     if (found?.state === 'ready') return found.own;
     const started = found ?? (await this.#start());
     if (isUploadFailed(started)) return started;
@@ -142,19 +154,27 @@ class FileUpload<Own extends Members> {
     const ready = finished.state === 'ready' ? finished : await this.#ready(finished, null);
     if (isUploadFailed(ready)) return ready;
     const described = (await this.#by.describe?.(this.#media, ready.own)) ?? null;
-    this.#uploading.steps.signal.throwIfAborted();
-    if (described !== null) return notOk(this.#uploading, this.#media, described);
+    this.#work.steps.signal.throwIfAborted();
+    if (described !== null) return notOk(this.#work, this.#media, described);
     return (await this.#keep({ ...ready, state: 'ready' })).own;
   }
 
   async #keep(upload: KeptUpload<Own>): Promise<KeptUpload<Own>> {
-    await this.#uploading.steps.checkpoint(step, { ...upload });
+    await this.#work.steps.checkpoint(step, { ...upload, own: this.#keptOwn(upload.own) });
     return upload;
+  }
+
+  #keptOwn(own: Own): Members {
+    const { secrets = [] } = this.#by;
+    if (secrets.length === 0) return own;
+    const of = (isSecret: boolean) =>
+      Object.fromEntries(Object.entries(own).filter(([name]) => secrets.includes(name) === isSecret));
+    return { ...of(false), sealed: sealed(this.#work.bound.app, of(true)) };
   }
 
   /** An upload that the network does not take any more is of no use to the next attempt. */
   async #givenUp(upload: KeptUpload<Own>, answer: NotOk): Promise<Failed> {
-    const failed = notOk(this.#uploading, this.#media, answer);
+    const failed = notOk(this.#work, this.#media, answer);
     if (failed.kind === 'failed' && failed.failure.mediaId !== null) await this.#keep({ ...upload, state: 'failed' });
     return failed;
   }
@@ -164,12 +184,12 @@ class FileUpload<Own extends Members> {
   }
 
   async #start(): Promise<KeptUpload<Own> | Failed> {
-    const { now, steps } = this.#uploading;
+    const { bound, steps } = this.#work;
     const started = await this.#by.start(this.#media);
     steps.signal.throwIfAborted();
-    if (started.kind !== 'started') return notOk(this.#uploading, this.#media, started);
+    if (started.kind !== 'started') return notOk(this.#work, this.#media, started);
     const { mediaId, sha256 } = this.#media;
-    const until = this.#untilOf(started.until, new Date(now() + shortestMs).toISOString());
+    const until = this.#untilOf(started.until, new Date(bound.clock() + shortestMs).toISOString());
     const upload = { mediaId, sha256, own: started.own, until, sent: 0 };
     const { send, finish, look } = this.#by;
     // Nothing is left to die in.
@@ -189,7 +209,7 @@ class FileUpload<Own extends Members> {
       await this.#keep(upload);
     };
     const answer = (await this.#by.send?.(this.#media, from.own, from.sent, keep)) ?? null;
-    this.#uploading.steps.signal.throwIfAborted();
+    this.#work.steps.signal.throwIfAborted();
     if (answer === null) return this.#keep({ ...upload, sent: this.#media.bytes, state: 'sent' });
     // What arrived is not sent again.
     if (unkept > 0) await this.#keep(upload);
@@ -198,7 +218,7 @@ class FileUpload<Own extends Members> {
 
   async #finish(sent: KeptUpload<Own>, mayBeDone: boolean): Promise<KeptUpload<Own> | Failed> {
     const finished = await this.#by.finish?.(this.#media, sent.own, mayBeDone);
-    this.#uploading.steps.signal.throwIfAborted();
+    this.#work.steps.signal.throwIfAborted();
     if (finished === undefined) {
       return this.#by.look === undefined ? { ...sent, state: 'ready' } : this.#ready(sent, null);
     }
@@ -210,7 +230,8 @@ class FileUpload<Own extends Members> {
 
   /** Looks as often as the network says, until the file is ready. @param said the last look; null: none yet */
   async #ready(upload: KeptUpload<Own>, said: Look | null): Promise<KeptUpload<Own> | Failed> {
-    const { now, pause, steps, waitMs = 600_000 } = this.#uploading;
+    const { bound, steps, waitMs = 600_000 } = this.#work;
+    const { clock: now, pause } = bound;
     const { mediaId } = this.#media;
     const until = now() + waitMs;
     let [look, aliveAt] = [said, now()];
@@ -242,7 +263,7 @@ class FileUpload<Own extends Members> {
 
 /** What the post names the file by, or why it cannot. */
 export const upload = <Own extends Members>(
-  uploading: UploadWork,
+  work: UploadWork,
   media: PublishMedia,
   by: Uploader<Own>,
-): Promise<Own | Failed> => new FileUpload(uploading, media, by).run();
+): Promise<Own | Failed> => new FileUpload(work, media, by).run();

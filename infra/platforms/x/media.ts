@@ -34,21 +34,21 @@ const noId: NotOk = { kind: 'silent', reason: 'the answer has no id of the file'
 
 class MediaCalls {
   readonly #bound: Bound;
-  readonly #uploading: UploadWork;
+  readonly #work: UploadWork;
   readonly #segmentBytes: number;
 
-  constructor(bound: Bound, uploading: UploadWork, segmentBytes: number) {
+  constructor(bound: Bound, work: UploadWork, segmentBytes: number) {
     this.#bound = bound;
-    this.#uploading = uploading;
+    this.#work = work;
     this.#segmentBytes = segmentBytes;
   }
 
   #ask(ask: Ask): Promise<NetworkAnswer> {
-    const { request, steps } = this.#uploading;
+    const { request, steps } = this.#work;
     return this.#bound.client.call(subjectOf(request), ask, steps.signal);
   }
 
-  #moved = (bytes: number): void => this.#uploading.steps.moved(bytes);
+  #moved = (bytes: number): void => this.#work.steps.moved(bytes);
 
   #untilOf(data: Json | undefined): string | null {
     const seconds = numberIn(data, 'expires_after_secs');
@@ -94,7 +94,7 @@ class MediaCalls {
           const form = { name: 'media', fields, file, type: 'application/octet-stream' };
           const to = `/2/media/upload/${own.id}/append`;
           const answer = await this.#ask({ method: 'POST', path: to, form, onSent: this.#moved });
-          this.#uploading.steps.signal.throwIfAborted();
+          this.#work.steps.signal.throwIfAborted();
           if (answer.kind !== 'ok') return answer;
           await keep(own, file.end);
         }
@@ -157,15 +157,11 @@ export const uploadAll = async (
   { segmentBytes = 4_000_000, processingMs }: MediaSettings,
   { request, steps }: Pick<UploadWork, 'request' | 'steps'>,
 ): Promise<readonly string[] | Failed> => {
-  const { clock: now, pause } = bound;
-  const uploading = {
-    ...{ request, steps, now, pause },
-    ...(processingMs === undefined ? {} : { waitMs: processingMs }),
-  };
-  const calls = new MediaCalls(bound, uploading, segmentBytes);
+  const work = { bound, request, steps, ...(processingMs === undefined ? {} : { waitMs: processingMs }) };
+  const calls = new MediaCalls(bound, work, segmentBytes);
   const ids: string[] = [];
   for (const media of request.media) {
-    const held = await upload(uploading, media, media.kind === 'image' ? calls.image() : calls.segments());
+    const held = await upload(work, media, media.kind === 'image' ? calls.image() : calls.segments());
     if (isUploadFailed(held)) return held;
     ids.push(held.id);
   }
