@@ -188,14 +188,14 @@ export const usualUntil = ({ means, wait, ofApp }: ErrorRow, now: number): numbe
 /** Until a refresh is tried again, and until reads are counted again. */
 const soonMs = 30_000;
 
-const limitedUntil = (until: number, failure: Failure): Failed => ({
+const limitedUntil = (until: number, failure: Failure): Extract<Failed, { readonly kind: 'rate_limited' }> => ({
   kind: 'rate_limited',
   retryAt: namedInstant(until),
   failure,
 });
 
 /** What a call means that can make nothing visible: all that may pass is tried again. */
-export const beforeBoundary = (answer: NotOk, now: number): Failed => {
+export const beforeBoundary = (answer: NotOk, now: number): Exclude<Failed, { readonly kind: 'unknown' }> => {
   switch (answer.kind) {
     case 'lapsed':
       return { kind: 'failed', failure: reauth(answer.reason) };

@@ -72,12 +72,15 @@ interface Policy {
   readonly seconds: number;
 }
 
+// A parameter that nobody knows may change what the number means.
+const policyForm = /^(\d{1,12});\s?w=(\d{1,9})(?:;\s?name="[^"]{0,200}")?$/;
+
 /** The limit that `remaining` and `reset` speak of: the longest with the number that stands first. */
 const policyIn = (text: string): Policy | null => {
   const [first = '', ...others] = text.slice(0, 2_000).split(',');
   const inForce = wholeOf(first.trim());
   const policies = (inForce === null ? [first] : others).flatMap((one): Policy[] => {
-    const [, limit, seconds] = /^(\d{1,12});\s?w=(\d{1,9})/.exec(one.trim()) ?? [];
+    const [, limit, seconds] = policyForm.exec(one.trim()) ?? [];
     return limit === undefined ? [] : [{ limit: Number(limit), seconds: Number(seconds) }];
   });
   const fitting = policies.filter(({ limit }) => inForce === null || limit === inForce);
