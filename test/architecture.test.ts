@@ -14,6 +14,7 @@ import { eventCatalogue } from '#schemas/events.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { markerOf, mutantNames, mutants, mutate } from '#test/faults/mutants.ts';
 import { suite } from '#test/support/suite.ts';
+import { faultsOf, faultsOfKit, kitCode, kitNetworks } from './architecture/boundaries.ts';
 import { circlesOf } from './architecture/circles.ts';
 import { crumbs } from './architecture/crumbs.ts';
 import { plannedEvents, plannedPublicTypes } from './architecture/planned.ts';
@@ -236,6 +237,63 @@ suite('architecture', (t) => {
     assert.deepEqual(direct, []);
     const misplaced = sources.filter((file) => file.endsWith('.test.ts') && !file.startsWith('test/'));
     assert.deepEqual(misplaced, []);
+  });
+
+  t('a network of the kit makes something visible in one place behind the boundary, and the kit nowhere', () => {
+    assert.ok(kitNetworks.has('x') && kitCode.size > 5, 'the reader of networks is broken');
+    const wrong = [...kitNetworks].flatMap(([name, code]) => faultsOf(code).map((fault) => `${name}: ${fault}`));
+    assert.deepEqual([...wrong, ...faultsOfKit(kitCode)], []);
+  });
+
+  t('the rule of the boundary refuses every other place', () => {
+    const lines = {
+      cross: 'const signal = await steps.boundary({ at });',
+      check: "if (signal.aborted) return { kind: 'unknown' };",
+      call: 'const answer = await client.once(open, subject, ask, signal);',
+    };
+    const cross = (...body: readonly string[]) =>
+      ['const cross = async () => {', ...body.map((line) => `  ${line}`), '};', ''].join('\n');
+    const right = cross(lines.cross, lines.check, lines.call);
+    const others = (code: string, file = 'publish.ts') => {
+      const publish = file === 'publish.ts' ? `${right}${code}` : right;
+      return faultsOf(
+        new Map([...Object.entries({ 'publish.ts': publish }), ...(publish === right ? [[file, code]] : [])] as [
+          string,
+          string,
+        ][]),
+      );
+    };
+    const alone = (code: string) => faultsOf(new Map([['publish.ts', code]]));
+    const send = 'client.once(open, subject, ask, signal);';
+    for (const good of [
+      alone(right),
+      alone(cross(lines.cross, lines.check, `return ${send}`)),
+      others(`export const comment =\n  (bound) =>\n  async () => {\n    const made = await ${send}\n  };\n`),
+      others(`const afterCover = async () => {\n  await ${send}\n};\n`, 'media.ts'),
+    ]) {
+      assert.deepEqual(good, []);
+    }
+    for (const [what, faults] of Object.entries({
+      'an await between': alone(cross(lines.cross, 'await sign();', lines.call)),
+      'a call between': alone(cross(lines.cross, 'client.call(subject, ask, signal);', lines.call)),
+      'a loop around the call': alone(cross(lines.cross, 'for (const one of all) {', lines.call, '}')),
+      'a call that waits for another': alone(
+        cross(lines.cross, `const answer = await sign().then(() => ${send.slice(0, -1)});`),
+      ),
+      'two calls': alone(cross(lines.cross, lines.check, lines.call, lines.call)),
+      'two boundaries': alone(right + cross(lines.cross, lines.call).replace('cross', 'handOver')),
+      'no call': alone(cross(lines.cross)),
+      'no boundary': alone(cross(lines.call)),
+      'a call elsewhere': others(`const upload = async () => {\n  await ${send}\n};\n`, 'media.ts'),
+      'a second call in publish.ts': others(`const again = async () => {\n  await ${send}\n};\n`),
+      'a boundary elsewhere': others('const upload = async () => {\n  await steps.boundary({});\n};\n', 'media.ts'),
+      'once under another name': others('const { once } = client;\n', 'media.ts'),
+      'the boundary under another name': others('const { boundary } = steps;\n', 'media.ts'),
+      'no publish.ts': faultsOf(new Map([['index.ts', right]])),
+      'the kit': faultsOfKit(new Map([['upload.ts', send]])),
+    })) {
+      assert.notDeepEqual(faults, [], what);
+    }
   });
 
   t('imports form no circle', () => {

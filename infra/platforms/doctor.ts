@@ -3,32 +3,32 @@ import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { examineBluesky } from './bluesky/doctor.ts';
-import type { LiveOptions } from './live.ts';
+import { appSetOf } from './kit/app.ts';
+import { examineApp } from './kit/doctor.ts';
+import type { ApiVersion } from './kit/tables.ts';
+import { kitNetworks, type LiveOptions } from './live.ts';
 import { found } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
-import { examineX } from './x/doctor.ts';
-
-/** The version of each network's API that its adapter speaks, and when the network ends it. */
-
-interface ApiVersion {
-  readonly version: string;
-  /** A date, from which the network no longer answers; null: it has named none. */
-  readonly endsAt: string | null;
-  /** Where the network says so, and as of when. */
-  readonly source: string;
-}
 
 export type ApiVersions = Readonly<Partial<Record<Platform, ApiVersion>>>;
 
-export const apiVersions: ApiVersions = {
-  x: { version: 'API v2', endsAt: null, source: 'docs.x.com, OpenAPI 2.167 of 2026-08-22' },
+/** The version of each network's API that its adapter speaks, and when the network ends it: as the operator has set it. */
+const versionsOf = (config: Partial<LiveOptions['config']>): ApiVersions => ({
+  ...Object.fromEntries(
+    Object.entries(kitNetworks).map(([platform, { tables }]) => [
+      ...[platform, tables.version(appSetOf(platform as Platform, config).version)],
+    ]),
+  ),
   bluesky: {
     version: 'lexicons com.atproto.* and app.bsky.*',
     endsAt: null,
     source: 'github.com/bluesky-social/atproto, August 2026: a lexicon has no versions',
   },
   telegram: { version: 'Bot API 10.3', endsAt: null, source: 'core.telegram.org/bots/api-changelog, August 2026' },
-};
+});
+
+/** Without settings: the versions that the adapters are written for. */
+export const apiVersions = versionsOf({});
 
 export interface DoctorOptions {
   readonly http: NetworkHttp;
@@ -55,7 +55,12 @@ const dayMs = 86_400_000;
 type Examine = (options: DoctorOptions, signal: AbortSignal) => Promise<readonly Finding[]>;
 
 const examinations: Readonly<Partial<Record<Platform, Examine>>> = {
-  x: examineX,
+  ...Object.fromEntries(
+    Object.entries(kitNetworks).map(([platform, { tables }]): [string, Examine] => [
+      platform,
+      (options, signal) => examineApp(tables, options, signal),
+    ]),
+  ),
   bluesky: examineBluesky,
   telegram: examineTelegram,
 };
@@ -77,7 +82,7 @@ export const examineNetworks = async (
   options: DoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly ExaminedNetwork[]> => {
-  const { clock, versions = apiVersions } = options;
+  const { clock, config, versions = versionsOf(config) } = options;
   return Promise.all(
     platforms.map(async (network) => {
       const examine = examinations[network];

@@ -9,10 +9,13 @@ import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
-import type { Platform } from '#schemas/common.ts';
+import type { AppSettings } from '#domain/platforms/rules.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
+import { appOf } from './kit/app.ts';
+import { type NetworkParts, networkOf } from './kit/network.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
-import { liveX, type XConfig } from './x/index.ts';
+import { xNetwork } from './x/index.ts';
 
 /** What networks gave us, and what they reported. */
 export interface LiveStores {
@@ -29,7 +32,7 @@ export interface LiveOptions {
   readonly onLimits?: OnLimits;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: BlueskyConfig & XConfig & TelegramConfig & { readonly boundaryDeadlineMs: number | null };
+  readonly config: BlueskyConfig & TelegramConfig & AppSettings & { readonly boundaryDeadlineMs: number | null };
 }
 
 /** What one network brings. */
@@ -60,6 +63,11 @@ export interface LiveNetworks {
   readonly listeners: Each<NetworkListener>;
 }
 
+/** The networks of the kit. */
+export const kitNetworks: Each<NetworkParts> = {
+  x: xNetwork(),
+};
+
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
   const { boundaryDeadlineMs } = config;
   const { credentials, connectCodes: codes, pushedPosts: pushed, appLimits } = stores;
@@ -68,8 +76,12 @@ const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Eac
     ...(boundaryDeadlineMs === null ? {} : { boundaryDeadlineMs }),
     ...(onLimits === undefined ? {} : { onLimits }),
   };
+  const ofKit = platforms.flatMap((platform) => {
+    const [parts, app] = [kitNetworks[platform], appOf(platform, config)];
+    return parts === undefined || app === null ? [] : [[platform, networkOf(parts, { ...shared, appLimits }, app)]];
+  });
   return {
-    x: liveX({ ...shared, appLimits }, config),
+    ...(Object.fromEntries(ofKit) as Each<LiveNetwork>),
     bluesky: liveBluesky(shared, config),
     telegram: liveTelegram({ ...shared, codes, pushed }, config),
   };

@@ -12,7 +12,6 @@ export const crumbs: readonly string[] = [
   'infra/platforms/sandbox/networks/threads.ts',
   'infra/platforms/telegram/index.ts',
   'infra/platforms/telegram/limits.ts',
-  'infra/platforms/x/index.ts',
   'infra/postgres/join.ts',
   'projections/analytics/mend.ts',
   'projections/webhooks/render/refresh.ts',

@@ -18,7 +18,7 @@ import type {
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
-import { behindBoundary } from '../shared/outcomes.ts';
+import { nothingSent } from '../shared/outcomes.ts';
 import { commentOn } from './comment.ts';
 import { contentChanged, failureOf, hasEnded, notReached, outcomeOf, reauth, unknown } from './errors.ts';
 import { found } from './facets.ts';
@@ -159,7 +159,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       if (renewed.kind === 'open') result = await writePost(http, renewed.secret, plan.key, record, subject, signal);
     }
     tellLimits(this.#options, subject, result);
-    if (result.kind !== 'ok') return behindBoundary(outcomeOf(result, true, clock()));
+    if (result.kind !== 'ok') return nothingSent(outcomeOf(result, true, clock()));
     const uri = textIn(result.data, 'uri');
     if (uri === null) return { kind: 'unknown', failure: unknown('the answer has no address of the post') };
     return { kind: 'published', ...publishedAs(uri, session.secret.did, plan.createdAt) };

@@ -1,118 +1,81 @@
-import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { type Failed, namedInstant, nextDay } from '../shared/outcomes.ts';
+import {
+  beforeBoundary,
+  behindComment,
+  type ErrorRow,
+  type ErrorTables,
+  failureOf as failureFor,
+  judge,
+  type Meaning,
+  type NotOk,
+  notReached,
+} from '../kit/errors.ts';
+import { textIn } from '../shared/members.ts';
+import { type Failed, nextDay } from '../shared/outcomes.ts';
 import type { Refused, XrpcResult } from './xrpc.ts';
+
+export { notReached, reauth, unknown } from '../kit/errors.ts';
 
 /** What each error of a server means for a post. Facts: lexicons, `@atproto/pds`, `@atproto/xrpc-server`. */
 
-type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly code: FailureCode };
-
-const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
-/** The owner allowed less than the call needs; a new consent mends it. */
-const unpermitted: Meaning = { ...lapsed, category: 'permission' };
-/** What the account's owner can change at the network: an address that is not confirmed, an account that is too new. */
-const forbidden: Meaning = { category: 'permission', code: 'account_not_permitted', retryable: true, actor: 'user' };
-const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
-const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
-const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
-const limited: Meaning = {
-  category: 'rate_limited',
-  code: 'network_rate_limited',
-  retryable: true,
-  actor: 'platform',
-};
-const unknownOutcome: Meaning = { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' };
-
 /** By the name of the error; the status decides about all others. */
-export const meanings: Readonly<Record<string, Meaning>> = {
-  ExpiredToken: lapsed,
-  InvalidToken: lapsed,
-  invalid_token: lapsed,
-  invalid_dpop_proof: lapsed,
-  use_dpop_nonce: down,
-  insufficient_scope: unpermitted,
-  ScopeMissingError: unpermitted,
-  AuthMissing: lapsed,
-  AuthenticationRequired: lapsed,
-  AuthFactorTokenRequired: lapsed,
-  AccountTakedown: lapsed,
-  AccountDeactivated: lapsed,
-  AccountNotFound: lapsed,
-  RepoNotFound: lapsed,
-  RateLimitExceeded: limited,
-  BlobNotFound: down,
-  InvalidMimeType: media,
-  InvalidSize: media,
-  PayloadTooLarge: media,
-  InvalidRequest: content,
-  InvalidSwap: down,
-  // Of the video service (lexicons app.bsky.video.*, 2026-08-20).
-  DailyLimitExceeded: limited,
-  ServiceOverloaded: down,
-  TooManyOpenUploads: down,
-  UploadForbidden: forbidden,
-  unconfirmed_email: forbidden,
-  VideoTooLarge: media,
-  VideoTooLong: media,
-  BadAspectRatio: media,
-  UnsupportedContentType: media,
+const names = {
+  lapsed: [
+    ...['ExpiredToken', 'InvalidToken', 'invalid_token', 'invalid_dpop_proof', 'AuthMissing', 'AuthenticationRequired'],
+    ...['AuthFactorTokenRequired', 'AccountTakedown', 'AccountDeactivated', 'AccountNotFound', 'RepoNotFound'],
+  ],
+  unpermitted: ['insufficient_scope', 'ScopeMissingError'],
+  // The last ones of each are of the video service (lexicons app.bsky.video.*, 2026-08-20).
+  forbidden: ['UploadForbidden', 'unconfirmed_email'],
+  limited: ['RateLimitExceeded', 'DailyLimitExceeded'],
+  down: ['use_dpop_nonce', 'BlobNotFound', 'InvalidSwap', 'ServiceOverloaded', 'TooManyOpenUploads'],
+  media: [
+    ...['InvalidMimeType', 'InvalidSize', 'PayloadTooLarge'],
+    ...['VideoTooLarge', 'VideoTooLong', 'BadAspectRatio', 'UnsupportedContentType'],
+  ],
+  content: ['InvalidRequest'],
+} as const satisfies Partial<Record<Meaning, readonly string[]>>;
+
+const errors = Object.entries(names).map(
+  ([means, list]): ErrorRow => ({ where: { error: list }, means: means as Meaning }),
+);
+
+const tables: ErrorTables = { errors, words: ['message'], code: (body) => textIn(body, 'error') || null };
+
+const isKnown = (error: string): boolean => Object.values(names).some((list) => list.some((one) => one === error));
+
+const answerOf = (result: Exclude<XrpcResult, { kind: 'ok' }>, now: number): NotOk => {
+  if (result.kind !== 'refused') return result;
+  const { status, headers, error, message } = result;
+  const said = { status, body: { error, message } };
+  return { ...{ kind: 'refused', headers, ...said, ...judge(tables, said) }, named: retryAtOf(result, now) };
 };
-
-const byStatus = (status: number): Meaning => {
-  if (status === 429) return limited;
-  if (status === 401) return lapsed;
-  if (status >= 500) return down;
-  return content;
-};
-
-const failure = (meaning: Meaning, code: string | null, message: string | null): Failure => ({
-  ...meaning,
-  message: failureCodes[meaning.code],
-  platformCode: code,
-  platformMessage: message,
-  mediaId: null,
-});
-
-const meaningOf = ({ status, error }: Refused): Meaning =>
-  (Object.hasOwn(meanings, error) ? meanings[error] : undefined) ?? byStatus(status);
 
 /** The token has ended, which a server says before it does anything; that of a consent in the words of OAuth. */
 export const hasEnded = (result: XrpcResult): boolean =>
   result.kind === 'refused' &&
   (result.error === 'ExpiredToken' || (result.status === 401 && result.error === 'invalid_token'));
 
-export const failureOf = (refused: Refused): Failure =>
-  failure(meaningOf(refused), refused.error || String(refused.status), refused.message || null);
+export const failureOf = ({ status, error, message }: Refused): Failure =>
+  judge(tables, { status, body: { error, message } }).failure;
 
-export const mediaFailure = (mediaId: string | null, said: string): Failure => ({
-  ...failure(down, null, said),
-  mediaId,
-});
+export const mediaFailure = (mediaId: string | null, said: string): Failure => ({ ...notReached(said), mediaId });
 /** The service cannot make the video ready. */
-export const videoRefused = (mediaId: string, said: string | null): Failure => ({
-  ...failure(media, 'JOB_STATE_FAILED', said),
-  mediaId,
-});
-export const stillProcessing = (mediaId: string): Failure => ({
-  ...failure({ category: 'transient', code: 'processing_timeout', retryable: true, actor: 'platform' }, null, null),
-  mediaId,
-});
-export const contentChanged = (): Failure =>
-  failure({ category: 'invalid_content', code: 'content_changed', retryable: false, actor: 'user' }, null, null);
-export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);
-export const notReached = (said: string): Failure => failure(down, null, said);
-export const reauth = (said: string): Failure => failure(lapsed, null, said);
+export const videoRefused = (mediaId: string, said: string | null): Failure =>
+  failureFor('media', 'JOB_STATE_FAILED', said, mediaId);
+export const stillProcessing = (mediaId: string): Failure => failureFor('processing', null, null, mediaId);
+export const contentChanged = (): Failure => failureFor('changed', null, null);
 
 /** Where the server names no wait. */
 const defaultWaitMs = 60_000;
 
 /** The later of both headers; servers send seconds from now and seconds since the epoch. */
-const retryAtOf = ({ error, headers }: Refused, now: number): string => {
+const retryAtOf = ({ error, headers }: Refused, now: number): number => {
   const after = Number(headers['retry-after'] ?? Number.NaN) * 1_000;
   const reset = Number(headers['ratelimit-reset'] ?? Number.NaN) * 1_000 - now;
   const waits = [after, reset].filter((one) => Number.isFinite(one) && one >= 0);
-  if (waits.length === 0) return namedInstant(error === ofTheDay ? nextDay(now) : now + defaultWaitMs);
-  return namedInstant(now + Math.max(...waits));
+  if (waits.length === 0) return error === ofTheDay ? nextDay(now) : now + defaultWaitMs;
+  return now + Math.max(...waits);
 };
 
 /** The video service counts videos and bytes by the day of UTC. */
@@ -122,26 +85,8 @@ const ofTheDay = 'DailyLimitExceeded';
  * What a call that did not succeed means. Before the boundary everything that may pass is tried again; a write of which
  * nothing is known is unknown.
  */
-export const outcomeOf = (result: Exclude<XrpcResult, { kind: 'ok' }>, isWrite: boolean, now: number): Failed => {
-  if (result.kind === 'unsent') return { kind: 'deferred', failure: notReached(result.reason) };
-  if (result.kind === 'silent') {
-    return isWrite
-      ? { kind: 'unknown', failure: unknown(result.reason) }
-      : { kind: 'deferred', failure: notReached(result.reason) };
-  }
-  const said = failureOf(result);
-  if (said.category === 'rate_limited') {
-    return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure: said };
-  }
-  if (said.category === 'platform_down') {
-    // A server that fails may have written first; a missing blob is refused before anything is written.
-    const mayBeWritten = isWrite && result.status >= 500;
-    return mayBeWritten
-      ? { kind: 'unknown', failure: unknown(`${result.status} ${result.error}`) }
-      : { kind: 'deferred', failure: said };
-  }
-  return { kind: 'failed', failure: said };
-};
+export const outcomeOf = (result: Exclude<XrpcResult, { kind: 'ok' }>, isWrite: boolean, now: number): Failed =>
+  isWrite ? behindComment(answerOf(result, now), now) : beforeBoundary(answerOf(result, now), now);
 
 /**
  * What an answer of the video service means. It judges a file by the names of its lexicons alone; another refusal, and one of
@@ -159,7 +104,6 @@ export const outcomeOfVideo = (result: Exclude<XrpcResult, { kind: 'ok' }>, medi
 
 /** What the service says of an account that may not upload now. `error` may be one of its names, or none. */
 export const uploadRefused = (error: string, message: string | null, mediaId: string, now: number): Failed => {
-  const isKnown = Object.hasOwn(meanings, error);
-  const refused = { status: 403, error: isKnown ? error : 'UploadForbidden', message: message ?? error };
+  const refused = { status: 403, error: isKnown(error) ? error : 'UploadForbidden', message: message ?? error };
   return outcomeOfVideo({ kind: 'refused', ...refused, data: null, headers: {} }, mediaId, now);
 };

@@ -1,5 +1,6 @@
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
+import { type Bucket, windowsOf as windowsIn } from '../kit/limits.ts';
 import type { BlueskyOptions } from './options.ts';
 import type { XrpcResult } from './xrpc.ts';
 
@@ -10,22 +11,13 @@ import type { XrpcResult } from './xrpc.ts';
  * an account; they have other lengths.
  */
 
-const pointsPerRecord = 2;
-const names: Readonly<Record<number, string>> = { 3600: '1 hour', 86400: '24 hours' };
-
-const wholeOf = (text: string | undefined): number => (/^\d{1,12}$/.test(text ?? '') ? Number(text) : Number.NaN);
-
-export const windowsOf = (headers: Readonly<Record<string, string>>): readonly ObservedWindow[] => {
-  const [, points, length] = /^(\d{1,12});w=(\d{1,9})$/.exec(headers['ratelimit-policy'] ?? '') ?? [];
-  const [most, seconds] = [wholeOf(points), wholeOf(length)];
-  const left = wholeOf(headers['ratelimit-remaining']);
-  const reset = wholeOf(headers['ratelimit-reset']);
-  const name = names[seconds];
-  if (name === undefined || [most, left, reset].some(Number.isNaN)) return [];
-  const limit = Math.floor(most / pointsPerRecord);
-  const remaining = Math.floor(Math.min(left, most) / pointsPerRecord);
-  return [{ name, seconds, limit, used: limit - remaining, resetsAt: new Date(reset * 1_000).toISOString() }];
+const bucket: Bucket = {
+  ...{ policy: 'ratelimit-policy', remaining: 'ratelimit-remaining', reset: 'ratelimit-reset', resetIs: 'epoch' },
+  ...{ names: { 3600: '1 hour', 86400: '24 hours' }, perPost: 2 },
 };
+
+export const windowsOf = (headers: Readonly<Record<string, string>>): readonly ObservedWindow[] =>
+  windowsIn([bucket], headers, 0);
 
 export const tellLimits = (
   { onLimits }: Pick<BlueskyOptions, 'onLimits'>,

@@ -7,7 +7,7 @@ export type NotPublished = Exclude<PublishOutcome, { readonly kind: 'published' 
 export type Failed = Exclude<NotPublished, { readonly kind: 'nothing_sent' }>;
 
 /** What would only wait before the boundary has left nothing behind it. */
-export const behindBoundary = (failed: Failed): NotPublished =>
+export const nothingSent = (failed: Failed): NotPublished =>
   failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
 
 /** The last instant that ISO 8601 writes with four digits of the year. */

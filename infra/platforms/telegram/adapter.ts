@@ -15,12 +15,13 @@ import type {
   RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
+import { unknown } from '../kit/errors.ts';
 import { textIn } from '../shared/members.ts';
 import { postOf, publishedAs } from './answers.ts';
 import type { ApiResult } from './api.ts';
 import { type Chat, callFor, chatOf, moveChat } from './chat.ts';
 import { checkEntities } from './entities.ts';
-import { contentFailure, readFailed, sendFailed, unknown, withoutChat } from './errors.ts';
+import { contentFailure, readFailed, sendFailed, withoutChat } from './errors.ts';
 import { tellLimits } from './limits.ts';
 import { messageOf, type Send } from './message.ts';
 import type { TelegramOptions } from './options.ts';

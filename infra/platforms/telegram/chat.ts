@@ -1,9 +1,10 @@
 import type { Credential, CredentialStore, NewCredential } from '#contracts/ports/credentials.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import type { Failure } from '#schemas/target.ts';
+import { reauth } from '../kit/errors.ts';
 import { membersOf, textIn } from '../shared/members.ts';
 import { type ApiAsk, type ApiOptions, type ApiResult, callApi, isToken } from './api.ts';
-import { oursToMend, reauth } from './errors.ts';
+import { oursToMend } from './errors.ts';
 import type { TelegramOptions } from './options.ts';
 
 /** The secret of an account: the bot that posts, and the chat it posts to. */

@@ -1,122 +1,85 @@
-import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { behindBoundary, type Failed, type NotPublished, namedInstant } from '../shared/outcomes.ts';
+import {
+  beforeBoundary,
+  behindBoundary,
+  type ErrorRow,
+  type ErrorTables,
+  failureOf as failureFor,
+  judge,
+  type NotOk,
+  unknown,
+} from '../kit/errors.ts';
+import type { Failed, NotPublished } from '../shared/outcomes.ts';
 import type { ApiResult, Refused } from './api.ts';
 
 /** What each error of the Bot API means for a post. Its texts may change, so a fragment decides, in any case. */
 
-type Meaning = Pick<Failure, 'category' | 'retryable' | 'actor'> & { readonly code: FailureCode };
+const content = [
+  /can't parse entities|(?:message text is empty|(?:caption|message|text) is too long|caption_too_long)/i,
+  /message (?:to be replied|to reply|thread) not found/i,
+];
+const media = [
+  /wrong file identifier|failed to get http url content|wrong type of the web page content|wrong remote file/i,
+  /can't upload file by url|photo_invalid_dimensions|image_process_failed|photo_ext_invalid|video_file_invalid/i,
+  /media_empty|media_grouped_invalid|file is too big|file must be non-empty|request entity too large/i,
+];
+/** The chat, or those who speak for it, shut the bot out. */
+const shutOut = [
+  /bot was kicked|bot is not a member|bot was blocked|user is deactivated|group chat was deleted/i,
+  /chat not found|chat_id is empty|peer_id_invalid|channel_private|need administrator rights|not enough rights/i,
+  /chat_admin_required|chat_write_forbidden|chat_send_|topic_closed/i,
+];
+const says = (means: ErrorRow['means'], fragments: readonly RegExp[]): readonly ErrorRow[] =>
+  fragments.map((fragment) => ({ says: fragment, means }));
 
-const lapsed: Meaning = { category: 'reauth_required', code: 'reauth_required', retryable: true, actor: 'user' };
-const shutOut: Meaning = { category: 'permission', code: 'reauth_required', retryable: true, actor: 'user' };
-const content: Meaning = { category: 'invalid_content', code: 'content_rejected', retryable: false, actor: 'user' };
-const media: Meaning = { category: 'media', code: 'content_rejected', retryable: false, actor: 'user' };
-const limited: Meaning = {
-  category: 'rate_limited',
-  code: 'network_rate_limited',
-  retryable: true,
-  actor: 'platform',
-};
-const down: Meaning = { category: 'platform_down', code: 'network_down', retryable: true, actor: 'platform' };
-const ours: Meaning = { category: 'transient', code: 'network_down', retryable: true, actor: 'service' };
-const unknownOutcome: Meaning = { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' };
+const deadToken = [401, 404] as const;
 
-/** By a fragment of the description, in lower case; the first that fits. */
-export const meanings: readonly (readonly [fragment: string, meaning: Meaning])[] = [
-  ["can't parse entities", content],
-  ['message text is empty', content],
-  ['caption is too long', content],
-  ['caption_too_long', content],
-  ['message is too long', content],
-  ['text is too long', content],
-  ['message to be replied not found', content],
-  ['message to reply not found', content],
-  ['message thread not found', content],
-  ['wrong file identifier', media],
-  ['failed to get http url content', media],
-  ['wrong type of the web page content', media],
-  ['wrong remote file', media],
-  ["can't upload file by url", media],
-  ['photo_invalid_dimensions', media],
-  ['image_process_failed', media],
-  ['photo_ext_invalid', media],
-  ['video_file_invalid', media],
-  ['media_empty', media],
-  ['media_grouped_invalid', media],
-  ['file is too big', media],
-  ['file must be non-empty', media],
-  ['request entity too large', media],
-  ['bot was kicked', shutOut],
-  ['bot is not a member', shutOut],
-  ['bot was blocked', shutOut],
-  ['user is deactivated', shutOut],
-  ['group chat was deleted', shutOut],
-  ['chat not found', shutOut],
-  ['chat_id is empty', shutOut],
-  ['peer_id_invalid', shutOut],
-  ['channel_private', shutOut],
-  ['need administrator rights', shutOut],
-  ['not enough rights', shutOut],
-  ['chat_admin_required', shutOut],
-  ['chat_write_forbidden', shutOut],
-  ['chat_send_', shutOut],
-  ['topic_closed', shutOut],
-  ['group chat was upgraded', ours],
+/** These codes say all of it, whatever the words; a token that is malformed is a path that the network does not know. */
+const ofCode = (dead: ErrorRow['means']): readonly ErrorRow[] => [
+  ...deadToken.map((status) => ({ status, means: dead })),
+  { status: 429, means: 'limited' },
+  { status: '5xx', means: 'down' },
+];
+const ofWords: readonly ErrorRow[] = [
+  ...says('content', content),
+  ...says('media', media),
+  ...says('unpermitted', shutOut),
+  { says: /group chat was upgraded/i, means: 'ours' },
+  { status: 403, means: 'unpermitted' },
+  { status: 413, means: 'media' },
+  { status: 409, means: 'ours' },
+  { status: 421, means: 'ours' },
 ];
 
-/** A token that is malformed is a path that the network does not know. */
-export const isDeadToken = (code: number): boolean => code === 401 || code === 404;
+const tablesOf = (errors: readonly ErrorRow[]): ErrorTables => ({ errors, words: ['description'], code: () => null });
+const ofOwners = tablesOf([...ofCode('lapsed'), ...ofWords]);
+/** The operator mends the token of the operator's bot. */
+const ofOperator = tablesOf([...ofCode('ours'), ...ofWords]);
 
-const byCode = (code: number): Meaning => {
-  if (isDeadToken(code)) return lapsed;
-  if (code === 403) return shutOut;
-  if (code === 413) return media;
-  if (code === 429) return limited;
-  if (code === 409 || code === 421) return ours;
-  if (code >= 500) return down;
-  return content;
-};
+export const isDeadToken = (code: number): boolean => deadToken.some((one) => one === code);
 
-const meaningOf = ({ code, description, isOperators }: Refused): Meaning => {
-  if (isOperators && isDeadToken(code)) return ours;
-  // These codes say all of it, whatever the words.
-  if (isDeadToken(code) || code === 429 || code >= 500) return byCode(code);
-  const said = description.toLowerCase();
-  return meanings.find(([fragment]) => said.includes(fragment))?.[1] ?? byCode(code);
-};
+const judged = ({ code: status, description, isOperators }: Refused) =>
+  judge(isOperators === true ? ofOperator : ofOwners, { status, body: { description } });
 
-const failure = (meaning: Meaning, code: string | null, said: string | null): Failure => ({
-  ...meaning,
-  message: failureCodes[meaning.code],
-  platformCode: code,
-  platformMessage: said,
-  mediaId: null,
-});
-
-export const failureOf = (refused: Refused): Failure =>
-  failure(meaningOf(refused), String(refused.code), refused.description || null);
-export const contentFailure = (said: string): Failure => failure(content, null, said);
-export const mediaFailure = (mediaId: string, said: string): Failure => ({ ...failure(media, null, said), mediaId });
-export const unknown = (said: string): Failure => failure(unknownOutcome, null, said);
-export const notReached = (said: string): Failure => failure(down, null, said);
-export const reauth = (said: string): Failure => failure(lapsed, null, said);
-export const oursToMend = (said: string): Failure => failure(ours, null, said);
+export const failureOf = (refused: Refused): Failure => judged(refused).failure;
+export const contentFailure = (said: string): Failure => failureFor('content', null, said);
+export const oursToMend = (said: string): Failure => failureFor('ours', null, said);
 
 /** Where the network names no wait. */
 const defaultWaitMs = 60_000;
 
-export const retryAtOf = ({ retryAfter }: Refused, now: number): string =>
-  namedInstant(now + (retryAfter === null ? defaultWaitMs : retryAfter * 1_000));
-
 type Unsuccessful = Exclude<ApiResult, { readonly kind: 'ok' }>;
-/** What a read means that did not succeed: it changed nothing. */
-export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, { readonly kind: 'unknown' }> => {
-  if (result.kind !== 'refused') return { kind: 'deferred', failure: notReached(result.reason) };
-  const failure = failureOf(result);
-  if (failure.category === 'rate_limited') return { kind: 'rate_limited', retryAt: retryAtOf(result, now), failure };
-  if (failure.category === 'platform_down' || failure.category === 'transient') return { kind: 'deferred', failure };
-  return { kind: 'failed', failure };
+
+const answerOf = (result: Unsuccessful, now: number): NotOk => {
+  if (result.kind !== 'refused') return result;
+  const { code: status, description, retryAfter } = result;
+  const named = now + (retryAfter === null ? defaultWaitMs : retryAfter * 1_000);
+  return { kind: 'refused', status, headers: {}, body: { description }, ...judged(result), named };
 };
+
+/** What a read means that did not succeed: it changed nothing. */
+export const readFailed = (result: Unsuccessful, now: number): Exclude<Failed, { readonly kind: 'unknown' }> =>
+  beforeBoundary(answerOf(result, now), now);
 
 /** Nothing was called. What the operator can mend passes; an account that nobody may post for does not. */
 export const withoutChat = (failure: Failure): Extract<Failed, { readonly kind: 'failed' | 'deferred' }> => ({
@@ -129,15 +92,11 @@ export const withoutChat = (failure: Failure): Extract<Failed, { readonly kind: 
  * messages one by one, and an error of one may follow others that are out.
  */
 export const sendFailed = (result: Unsuccessful, isAlbum: boolean, now: number): NotPublished => {
-  if (result.kind === 'silent') return { kind: 'unknown', failure: unknown(result.reason) };
-  if (result.kind === 'refused') {
-    const said = `${result.code} ${result.description}`;
-    if (result.code >= 500) return { kind: 'unknown', failure: unknown(said) };
-    if (isAlbum && mayBePartlyOut(result)) {
-      return { kind: 'unknown', failure: unknown(`a part of the album may be out: ${said}`) };
-    }
+  if (result.kind === 'refused' && result.code < 500 && isAlbum && mayBePartlyOut(result)) {
+    const said = `a part of the album may be out: ${result.code} ${result.description}`;
+    return { kind: 'unknown', failure: unknown(said) };
   }
-  return behindBoundary(readFailed(result, now));
+  return behindBoundary(answerOf(result, now), now);
 };
 
 /** The token and the form of the request are judged before anything is sent. */

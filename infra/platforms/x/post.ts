@@ -1,4 +1,5 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import { permalinkOf } from '#domain/platforms/index.ts';
 import type { Members } from '../shared/members.ts';
 
 /** The body of `POST /2/tweets`, which refuses every member that it does not know. */
@@ -67,3 +68,6 @@ export const replyOf = (text: string, parent: string): Members => ({
   text,
   reply: { in_reply_to_tweet_id: parent },
 });
+
+export const linkTo = ({ account }: Pick<PublishRequest, 'account'>, id: string): string | null =>
+  permalinkOf('x', { id, username: account.username, account: account.externalId });

@@ -163,10 +163,35 @@ export interface BannedPair {
   readonly message: string;
 }
 
+/** What an operator's app at a network is set up by: each member gives a setting, `X_API`. */
+export interface AppRules {
+  /** By name; a live network answers at the defaults. */
+  readonly addresses: Readonly<Partial<Record<AppAddress, string>>> & {
+    readonly api: string;
+    readonly authorize: string;
+  };
+  /** The version of the API that is asked for. Absent: no call names one. */
+  readonly version?: string;
+  /** What the app may read in a month, where the network bills reads. Absent: it bills none. */
+  readonly monthlyReads?: number;
+}
+
+/** Addresses that an adapter calls: of the API, of the page of consent, and where they are elsewhere of tokens, uploads and figures. */
+export type AppAddress = 'api' | 'authorize' | 'tokens' | 'uploads' | 'figures';
+
+type AppMember = 'ClientId' | 'ClientSecret' | 'Version' | Capitalize<AppAddress>;
+
+/** The settings of all apps: those of a network without one are absent. */
+export type AppSettings = { readonly [K in `${Platform}${AppMember}`]?: string | null } & {
+  readonly [K in `${Platform}MonthlyReads`]?: number;
+};
+
 export interface NetworkRules {
   readonly platform: Platform;
   /** As people write it. */
   readonly name: string;
+  /** Absent: accounts are connected without an app of the operator, or by no adapter of ours. */
+  readonly app?: AppRules;
   readonly text: TextRules;
   readonly media: NetworkMedia;
   /** The first that fits a file counts; where none does, no text for people who do not see it goes out with it. */

@@ -4,8 +4,10 @@
  * names the variable.
  */
 
+import type { AppSettings } from '#domain/platforms/rules.ts';
 import { noProxies } from '#runtime/identity/proxies.ts';
 import type { SettingReader, Variable } from './config-values.ts';
+import { type AppSettingKey, appSettings } from './settings/apps.ts';
 import { mediaSettings } from './settings/media.ts';
 import { networkSettings } from './settings/networks.ts';
 import { callersSettings, peopleSettings, processSettings } from './settings/process.ts';
@@ -33,13 +35,20 @@ const variables = {
 } as const;
 
 type Variables = typeof variables;
-export type SettingKey = keyof Variables;
-export type Config = Times & { readonly [K in SettingKey]: Variables[K] extends Variable<infer T> ? T : never };
+export type SettingKey = keyof Variables | AppSettingKey;
+export type Config = Times &
+  AppSettings & { readonly [K in keyof Variables]: Variables[K] extends Variable<infer T> ? T : never };
 /** The settings that a process has named, and the times of every process. */
 export type ConfigOf<K extends SettingKey> = Pick<Config, K | keyof Times>;
 
-const isKey = (key: string): key is SettingKey => Object.hasOwn(variables, key);
-export const settingKeys: readonly SettingKey[] = Object.keys(variables).filter(isKey);
+const all: Readonly<Record<string, Variable<unknown>>> = { ...variables, ...appSettings };
+const variableOf = (key: SettingKey): Variable<unknown> => {
+  const found = all[key];
+  if (found === undefined) throw new Error(`there is no setting ${key}`);
+  return found;
+};
+const isKey = (key: string): key is SettingKey => Object.hasOwn(all, key);
+export const settingKeys: readonly SettingKey[] = Object.keys(all).filter(isKey);
 
 /** The settings below the headings of `--help` and of infra/OPERATING.md. */
 export const settingGroups = Object.entries({
@@ -48,7 +57,7 @@ export const settingGroups = Object.entries({
   'Callers of the api': callersSettings,
   'Mails to people': peopleSettings,
   'Publishing and leases': publishingSettings,
-  'Real networks': networkSettings,
+  'Real networks': { ...networkSettings, ...appSettings },
   'Figures and reports': insightsSettings,
   Webhooks: webhooksSettings,
   Media: mediaSettings,
@@ -63,7 +72,7 @@ const hidden = [
   'S3_ACCESS_KEY_ID',
   'S3_SECRET_ACCESS_KEY',
   'SMTP_URL',
-  'X_CLIENT_SECRET',
+  ...Object.values(appSettings).flatMap(({ name }) => (name.endsWith('_CLIENT_SECRET') ? [name] : [])),
   'TELEGRAM_BOT_TOKEN',
   'BLUESKY_OAUTH_KEYS',
   'TOUR_BLUESKY',
@@ -81,12 +90,10 @@ const readOne = <T>(name: string, value: string, reader: SettingReader<T>): T =>
 
 /** @throws ConfigError that names the variable. */
 export const readConfig = (env: Readonly<Record<string, string | undefined>>): Config => {
-  const read = Object.entries<Variable<unknown>>(variables).map(
-    ([key, { name, read: reader, fallback }]): [string, unknown] => {
-      const value = env[name];
-      return [key, value === undefined ? fallback : readOne(name, value, reader)];
-    },
-  );
+  const read = Object.entries(all).map(([key, { name, read: reader, fallback }]): [string, unknown] => {
+    const value = env[name];
+    return [key, value === undefined ? fallback : readOne(name, value, reader)];
+  });
   return { ...readTestTimes(env), ...Object.fromEntries(read) } as Config;
 };
 
@@ -96,7 +103,9 @@ export const requireSet = (config: Config, keys: readonly SettingKey[]): void =>
     (key) => config[key] === null || (Array.isArray(config[key]) && config[key].length === 0),
   );
   if (missing.length === 0) return;
-  throw new ConfigError(missing.map((key) => `${variables[key].name} is required: ${variables[key].help}`).join('\n'));
+  throw new ConfigError(
+    missing.map((key) => `${variableOf(key).name} is required: ${variableOf(key).help}`).join('\n'),
+  );
 };
 
 const lineOf = ({ name, fallback, help }: Variable<unknown>): string => {
@@ -112,7 +121,7 @@ export const configHelp = (reads: readonly SettingKey[] = settingKeys): string =
   settingGroups
     .map(({ title, keys }) => ({ title, shown: keys.filter((key) => reads.includes(key)) }))
     .filter(({ shown }) => shown.length > 0)
-    .map(({ title, shown }) => [`${title}:`, ...shown.map((key) => lineOf(variables[key]))].join('\n'))
+    .map(({ title, shown }) => [`${title}:`, ...shown.map((key) => lineOf(variableOf(key)))].join('\n'))
     .join('\n\n');
 
 /** The times that a test sets; see settings/times.ts. Never set in production. */

@@ -4,7 +4,9 @@
  */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { liveX } from '#infra/platforms/x/index.ts';
+import { appOf } from '#infra/platforms/kit/app.ts';
+import { networkOf } from '#infra/platforms/kit/network.ts';
+import { xNetwork } from '#infra/platforms/x/index.ts';
 import { PostgresAppLimits } from '#infra/postgres/app-limits.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
@@ -52,12 +54,14 @@ const night = async (world: PublishingWorld, accounts: number): Promise<readonly
     }
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
     const { clientId: xClientId, clientSecret: xClientSecret } = network.state.app;
-    const x = liveX(
+    const app = appOf('x', { xClientId, xClientSecret, xApi: network.origin });
+    if (app === null) throw new Error('X is not offered');
+    const { refresher, refreshWindowMs: windowMs } = networkOf(
+      xNetwork(),
       { http, credentials, appLimits, clock: Date.now },
-      { xClientId, xClientSecret, xApi: network.origin, xAuthorize: '', xMonthlyReads: 1 },
+      app,
     );
-    if (x === null) throw new Error('X is not offered');
-    const { refresher, refreshWindowMs: windowMs } = x;
+    if (refresher === undefined || windowMs === undefined) throw new Error('X renews no token');
     const asked: number[] = [];
     const watch = () =>
       world.run((signal) =>

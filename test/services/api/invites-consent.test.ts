@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { account as accounts } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { invite } from '#domain/invite.ts';
-import { xConsent } from '#infra/platforms/x/index.ts';
+import { xConsent } from '#test/support/networks/x/adapter.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import type { Guest, Shown } from '#test/support/guest.ts';

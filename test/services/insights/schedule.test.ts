@@ -1,7 +1,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Temporal } from 'temporal-polyfill';
-import { XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
+import { XAdapter, type XOptions } from '#test/support/networks/x/adapter.ts';
 import {
   type Cadence,
   cadence,

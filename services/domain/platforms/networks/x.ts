@@ -157,6 +157,11 @@ function ratioOf(played: number, from: number): number {
 export const x: NetworkRules = {
   platform: 'x',
   name: 'X',
+  app: {
+    addresses: { api: 'https://api.x.com', authorize: 'https://x.com/i/oauth2/authorize' },
+    // A post is one read, an account two (docs.x.com, "Pricing", August 2026).
+    monthlyReads: 100_000,
+  },
   text: {
     limits: [{ unit: 'weighted', limit: 280 }],
     note: 'Weighted as twitter-text v3 does: Latin 1, most other scripts 2, an emoji 2, any link 23.',

@@ -1,7 +1,7 @@
 import type { JsonWebKey } from 'node:crypto';
-import { botToken, integer, login, optional, signingKeys, text, url, variable } from '../config-values.ts';
+import { botToken, login, optional, signingKeys, url, variable } from '../config-values.ts';
 
-/** The networks that accounts are connected to. */
+/** The networks that accounts are connected to without an app of OAuth 2; `apps.ts` has the others. */
 export const networkSettings = {
   blueskyResolver: variable(
     'BLUESKY_RESOLVER',
@@ -32,31 +32,6 @@ export const networkSettings = {
     optional(login),
     null as { readonly handle: string; readonly password: string } | null,
     'handle:app-password of an account to which the tour publishes one real post',
-  ),
-  xClientId: variable(
-    'X_CLIENT_ID',
-    optional(text),
-    null as string | null,
-    'X: the client id of your app; without it X is not offered',
-  ),
-  xClientSecret: variable(
-    'X_CLIENT_SECRET',
-    optional(text),
-    null as string | null,
-    'X: its client secret; a public client has none',
-  ),
-  xApi: variable('X_API', url('https:', 'http:'), 'https://api.x.com', 'X: the API'),
-  xAuthorize: variable(
-    'X_AUTHORIZE',
-    url('https:', 'http:'),
-    'https://x.com/i/oauth2/authorize',
-    'X: the page on which an owner consents',
-  ),
-  xMonthlyReads: variable(
-    'X_MONTHLY_READS',
-    integer(0, 100_000_000),
-    100_000,
-    'X: what may be read in a month, a post one, an account two: X bills each; at 0 no account can be connected',
   ),
   telegramBotToken: variable(
     'TELEGRAM_BOT_TOKEN',

@@ -1,4 +1,5 @@
 import type { SettingKey } from '../config.ts';
+import { appSettingKeys } from './apps.ts';
 
 /** What several processes read. A process names its settings, and gets no others: so `--help` shows what has effect. */
 
@@ -21,6 +22,6 @@ export const callsOut = keys('privateTargets', 'baseUrl', 'consoleUrl', 'authUrl
 /** The adapters of real networks. */
 export const networks = keys(
   ...keys('blueskyResolver', 'blueskyDirectory', 'blueskyAppView', 'blueskyOauthKeys'),
-  ...keys('xClientId', 'xClientSecret', 'xApi', 'xAuthorize', 'xMonthlyReads'),
   ...keys('telegramBotToken', 'telegramApi'),
+  ...appSettingKeys,
 );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { outcomeOf } from '#infra/platforms/bluesky/errors.ts';
 import { readFailed } from '#infra/platforms/telegram/errors.ts';
-import { beforeCreate } from '#infra/platforms/x/outcomes.ts';
+import { beforeCreate } from '#test/support/networks/x/adapter.ts';
 import { suite } from '#test/support/suite.ts';
 
 const now = Date.parse('2026-06-01T09:00:00.400Z');

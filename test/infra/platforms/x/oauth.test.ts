@@ -9,7 +9,7 @@ import {
   refreshTokens,
   revokeTokens,
   xConsent,
-} from '#infra/platforms/x/index.ts';
+} from '#test/support/networks/x/adapter.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { type XWorld, xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';

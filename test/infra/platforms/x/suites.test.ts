@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest } from '#contracts/ports/platform.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
-import { XAdapter } from '#infra/platforms/x/index.ts';
+import { XAdapter } from '#test/support/networks/x/adapter.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import type { Fault } from '#test/support/networks/x/state.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';

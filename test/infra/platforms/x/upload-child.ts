@@ -4,11 +4,11 @@
  */
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import { XAdapter } from '#infra/platforms/x/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { XAdapter } from '#test/support/networks/x/adapter.ts';
 import { mediaOf } from '#test/support/networks/x/world.ts';
 
 export interface Reported {

@@ -4,11 +4,11 @@ import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts'
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount } from '#contracts/ports/platform-insights.ts';
-import { XAdapter, type XOptions } from '#infra/platforms/x/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { XAdapter, type XOptions } from './adapter.ts';
 import { type Person, startX, type XNetwork } from './index.ts';
 import type { XNetworkOptions } from './state.ts';
 

@@ -1,0 +1,91 @@
+import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto';
+import { rulesOf } from '#domain/platforms/index.ts';
+import type { AppAddress, AppSettings } from '#domain/platforms/rules.ts';
+import type { Platform } from '#schemas/common.ts';
+import { type Members, parsed } from '../shared/members.ts';
+
+/** The operator's app at a network, from the settings that the rules of the network name: `X_CLIENT_ID`, `X_API`. */
+
+export interface NetworkApp {
+  readonly id: string;
+  /** Null: a public client, which has none. */
+  readonly secret: string | null;
+  readonly addresses: Readonly<Partial<Record<AppAddress, string>>>;
+  /** Null: the network has one version. */
+  readonly version: string | null;
+  /** What the app may read in a month, where the network bills reads; null: no bound. */
+  readonly monthlyReads: number | null;
+}
+
+const names: readonly AppAddress[] = ['api', 'authorize', 'tokens', 'uploads', 'figures'];
+const capital = <T extends string>(text: T): Capitalize<T> =>
+  `${text.charAt(0).toUpperCase()}${text.slice(1)}` as Capitalize<T>;
+
+/** The app as it is set; the id is null where the operator has none. */
+export const appSetOf = (
+  platform: Platform,
+  config: AppSettings,
+): Omit<NetworkApp, 'id'> & { readonly id: string | null } => {
+  const { addresses: usual, version = null } = rulesOf(platform).app ?? {};
+  const addresses = names.flatMap((name) => {
+    const address = config[`${platform}${capital(name)}`] ?? usual?.[name];
+    return address === undefined ? [] : [[name, address]];
+  });
+  return {
+    id: config[`${platform}ClientId`] ?? null,
+    secret: config[`${platform}ClientSecret`] ?? null,
+    addresses: Object.fromEntries(addresses),
+    version: config[`${platform}Version`] ?? version,
+    monthlyReads: config[`${platform}MonthlyReads`] ?? null,
+  };
+};
+
+/** Null: the operator has no app, so the network is not offered. */
+export const appOf = (platform: Platform, config: AppSettings): NetworkApp | null => {
+  const { id, ...app } = appSetOf(platform, config);
+  return id === null ? null : { id, ...app };
+};
+
+/**
+ * An address of ours, which begins with the name of one of the app's: `{tokens}/oauth/{version}/token`. What a network named
+ * is none of ours and stays as it is.
+ */
+export const addressOf = ({ addresses, version }: NetworkApp, text: string): string =>
+  text.startsWith('{')
+    ? text.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+        const value = name === 'version' ? version : addresses[name as AppAddress];
+        if (value === undefined || value === null) throw new Error(`the app has no ${name} for ${text}`);
+        return value;
+      })
+    : text;
+
+/** Of a public client, which has no secret: no other process goes on with its uploads. */
+const ofProcess = randomBytes(32);
+const [ivBytes, tagBytes] = [12, 16];
+
+const keyOf = ({ id, secret }: Pick<NetworkApp, 'id' | 'secret'>): Buffer =>
+  Buffer.from(hkdfSync('sha256', secret ?? ofProcess, id, 'upload state', 32));
+
+/**
+ * Checkpoints are events, and an address that takes a file without a token is as secret as one: its members are sealed under
+ * the app's own secret. With another secret the upload begins anew.
+ */
+export const sealed = (app: Pick<NetworkApp, 'id' | 'secret'>, members: Members): string => {
+  const iv = randomBytes(ivBytes);
+  const cipher = createCipheriv('aes-256-gcm', keyOf(app), iv);
+  const text = Buffer.concat([cipher.update(JSON.stringify(members), 'utf8'), cipher.final()]);
+  return Buffer.concat([iv, cipher.getAuthTag(), text]).toString('base64url');
+};
+
+/** Null: it was sealed under another secret, or it is no seal. */
+export const opened = (app: Pick<NetworkApp, 'id' | 'secret'>, text: string): Members | null => {
+  const bytes = Buffer.from(text, 'base64url');
+  if (bytes.length < ivBytes + tagBytes) return null;
+  try {
+    const decipher = createDecipheriv('aes-256-gcm', keyOf(app), bytes.subarray(0, ivBytes));
+    decipher.setAuthTag(bytes.subarray(ivBytes, ivBytes + tagBytes));
+    return parsed(Buffer.concat([decipher.update(bytes.subarray(ivBytes + tagBytes)), decipher.final()]));
+  } catch {
+    return null;
+  }
+};

@@ -1,0 +1,56 @@
+import { namedInstant, nextDay } from '../shared/outcomes.ts';
+import type { NetworkAnswer, NotOk } from './errors.ts';
+import { appName, type Kit } from './tables.ts';
+
+/**
+ * What an operator's app may ask for of what a network bills: it is taken before the call, for all processes, and what the
+ * network did not bill is given back. A tenth is kept for what is not optional: to look for a post whose answer was lost,
+ * and to know whose account it is. Figures rest before.
+ */
+
+export interface Cost {
+  /** Whose reads they are. */
+  readonly workspaceId: string;
+  /** That the answer may cost. */
+  readonly reads: number;
+  readonly isOptional: boolean;
+  /** What an answer that shows something cost. Default: all. */
+  readonly shown?: (answer: Extract<NetworkAnswer, { readonly kind: 'ok' }>) => number;
+}
+
+type SpentAnswer = Extract<NotOk, { readonly kind: 'spent' }>;
+
+const kept = (monthly: number): number => Math.ceil(monthly / 10);
+const spent = (reason: string, until: string | null): SpentAnswer => ({ kind: 'spent', reason, until });
+
+const nextMonth = (now: number): string => {
+  const day = new Date(now);
+  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
+};
+
+/** Only an answer that may have shown something is billed. */
+const billedOf = ({ reads, shown }: Cost, answer: NetworkAnswer): number => {
+  if (answer.kind === 'ok') return Math.min(shown?.(answer) ?? reads, reads);
+  return answer.kind === 'silent' ? reads : 0;
+};
+
+/** Takes, asks, and gives back. If we die in between, they count as spent. */
+export const billed = async (kit: Kit, cost: Cost, ask: () => Promise<NetworkAnswer>): Promise<NetworkAnswer> => {
+  const { app, appLimits, clock, tables } = kit;
+  const { monthlyReads } = app;
+  if (monthlyReads === null) return ask();
+  const [reader, now] = [{ app: appName(kit), workspaceId: cost.workspaceId }, clock()];
+  const open = cost.isOptional ? monthlyReads - kept(monthlyReads) : monthlyReads;
+  const taken = await appLimits.take(reader, cost.reads, open, now).catch(() => null);
+  if (taken === null) return spent('what may be read this month could not be counted', null);
+  const setting = `${tables.platform.toUpperCase()}_MONTHLY_READS`;
+  if (taken === 'month_spent') return spent(`the reads of this month (${setting}) are used up`, nextMonth(now));
+  // The share of a workspace grows as the month goes by.
+  if (taken === 'share_spent') {
+    return spent('the share of this month’s reads is used up for today', namedInstant(nextDay(now)));
+  }
+  const answer = await ask();
+  const unbilled = cost.reads - billedOf(cost, answer);
+  if (unbilled > 0) await appLimits.giveBack(reader, unbilled, now);
+  return answer;
+};

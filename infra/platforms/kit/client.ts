@@ -1,0 +1,245 @@
+import { randomUUID } from 'node:crypto';
+import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
+import type { Json } from '#contracts/ports/platform.ts';
+import { nobody } from '../shared/findings.ts';
+import { type Members, parsed } from '../shared/members.ts';
+import { addressOf } from './app.ts';
+import { billed, type Cost } from './budget.ts';
+import { judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
+import { exhausted, usageOf, windowsOf } from './limits.ts';
+import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
+import { appName, type Kit, type MadeBy, type NetworkRequest } from './tables.ts';
+
+/** The calls of a network. Integers beyond 2^53 arrive as strings. */
+
+export interface Ask extends NetworkRequest {
+  /** Below the API: `/2/tweets`; below another address: `{uploads}/video`; or a whole address that the network named. */
+  readonly path: string;
+  readonly json?: Json;
+  /** Of `application/x-www-form-urlencoded`. */
+  readonly fields?: Readonly<Record<string, string>>;
+  /** Of `multipart/form-data`; the file comes last. */
+  readonly form?: {
+    readonly fields: Readonly<Record<string, string>>;
+    readonly file: FileSlice;
+    readonly type: string;
+    /** Of the field. */
+    readonly name: string;
+  };
+  /** The body is this part of a file, of the type in `headers`. */
+  readonly bytes?: FileSlice;
+  readonly onSent?: (bytes: number) => void;
+  /** Default `Bearer` below an address of the app. No other address gets the token. */
+  readonly scheme?: 'Bearer' | 'OAuth' | 'none';
+  /** Statuses that are answers beside 2xx: 308 of an upload that goes on. */
+  readonly takes?: readonly number[];
+  /** What the network bills of it. */
+  readonly cost?: Cost;
+}
+
+type Subject = NetworkCall['subject'];
+type Body = Pick<NetworkCall, 'body'> & { readonly type: string | null };
+
+const formOf = ({ fields, file, type, name }: NonNullable<Ask['form']>): Body => {
+  const mark = `part-${randomUUID()}`;
+  const part = (field: string, more: string) =>
+    `--${mark}\r\ncontent-disposition: form-data; name="${field}"${more}\r\n\r\n`;
+  const before = Object.entries(fields).map(([field, value]) => `${part(field, '')}${value}\r\n`);
+  const head = part(name, `; filename="${name}"\r\ncontent-type: ${type}`);
+  return {
+    type: `multipart/form-data; boundary=${mark}`,
+    body: [Buffer.from(`${before.join('')}${head}`), file, Buffer.from(`\r\n--${mark}--\r\n`)],
+  };
+};
+
+const bodyOf = ({ json, form, fields, bytes }: Ask): Body => {
+  if (form !== undefined) return formOf(form);
+  if (bytes !== undefined) return { type: null, body: [bytes] };
+  if (fields !== undefined) {
+    const text = new URLSearchParams(fields).toString();
+    return { type: 'application/x-www-form-urlencoded', body: [Buffer.from(text)] };
+  }
+  if (json === undefined) return { type: null, body: [] };
+  return { type: 'application/json', body: [Buffer.from(JSON.stringify(json))] };
+};
+
+/** `/:id/feed` against `/123/feed`. */
+const fitsPath = (pattern: string, path: string): boolean => {
+  const [wanted, given] = [pattern.split('/'), path.split('/')];
+  return wanted.length === given.length && wanted.every((one, at) => one.startsWith(':') || one === given[at]);
+};
+
+/** Answers of 2xx with more of the app's limit used than this rest its reads, so that posts have what is left. */
+const busyPercent = 80;
+const busyMs = 300_000;
+
+export class NetworkClient {
+  readonly #kit: Kit;
+
+  constructor(kit: Kit) {
+    this.#kit = kit;
+  }
+
+  /** What a call that makes something visible needs before it: a token with minutes left, and an app that may call. */
+  open(subject: Subject, signal: AbortSignal): Promise<OpenSession | NotOk> {
+    return this.#open(subject, false, signal);
+  }
+
+  /** Makes nothing visible. Calls once more with a new token where the network refuses the first one. */
+  async call(subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+    this.#refuse(ask, false);
+    const asked = async (): Promise<NetworkAnswer> => {
+      const open = await this.#open(subject, this.#isRead(ask), signal);
+      return open.kind === 'open' ? this.#renewing(open, subject, ask, signal) : open;
+    };
+    return ask.cost === undefined ? asked() : billed(this.#kit, ask.cost, asked);
+  }
+
+  /** The same with a token that no account has yet: of a login. */
+  async callAs(token: string, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+    this.#refuse(ask, false);
+    const asked = () => this.#send(token, nobody, ask, signal);
+    return ask.cost === undefined ? asked() : billed(this.#kit, ask.cost, asked);
+  }
+
+  /**
+   * The one call that makes something visible. It leaves before anything is awaited. A second call follows an answer alone
+   * that says that the network did nothing, since the token had ended: it is the first that can have an effect.
+   */
+  once(open: OpenSession, subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+    this.#refuse(ask, true);
+    return this.#renewing(open, subject, ask, signal);
+  }
+
+  async #open(subject: Subject, isRead: boolean, signal: AbortSignal): Promise<OpenSession | NotOk> {
+    const { appLimits, clock } = this.#kit;
+    const rest = await appLimits.restOf(appName(this.#kit), isRead, clock());
+    return rest === null ? sessionOf(this.#kit, subject, signal) : { kind: 'resting', rest };
+  }
+
+  async #renewing(open: OpenSession, subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+    const first = await this.#send(open.token, subject, ask, signal);
+    if (first.kind !== 'refused' || first.row.renews !== true) return first;
+    const renewed = await refreshedSession(this.#kit, subject, open.version, signal);
+    if (renewed.kind !== 'open') return renewed;
+    if (signal.aborted) return { kind: 'unavailable', reason: 'the time was over when the token was new' };
+    return this.#send(renewed.token, subject, ask, signal);
+  }
+
+  #isRead(ask: Ask): boolean {
+    return this.#kit.tables.isRead?.(ask) ?? ask.method === 'GET';
+  }
+
+  /** The path below an address of the app; null: the address is another's. */
+  #pathOf(path: string): string | null {
+    const { app } = this.#kit;
+    const whole = this.#addressOf(path);
+    const own = Object.values(app.addresses).find((one) => whole === one || whole.startsWith(`${one}/`));
+    return own === undefined ? null : (whole.slice(own.length).split('?')[0] ?? '');
+  }
+
+  #addressOf(path: string): string {
+    return addressOf(this.#kit.app, path.startsWith('/') ? `{api}${path}` : path);
+  }
+
+  #refuse(ask: Ask, isWanted: boolean): void {
+    const path = this.#pathOf(ask.path);
+    const fits = (made: MadeBy): boolean =>
+      made.method === ask.method &&
+      (made.path === null || (path !== null && fitsPath(made.path, path))) &&
+      (made.when?.(ask) ?? true);
+    if (this.#kit.tables.makes.some(fits) === isWanted) return;
+    const why = isWanted ? 'is not in the table of calls that make something' : 'makes something visible';
+    throw new Error(`${this.#kit.tables.platform}: ${ask.method} ${path ?? 'of another server'} ${why}`);
+  }
+
+  #headersOf(token: string, { path, scheme, headers }: Ask, type: string | null): Record<string, string> {
+    const { tables, app } = this.#kit;
+    const isOwn = this.#pathOf(path) !== null;
+    const how = isOwn ? (scheme ?? 'Bearer') : 'none';
+    const ours = isOwn
+      ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
+      : [];
+    return {
+      ...Object.fromEntries(ours),
+      ...(how === 'none' ? {} : { authorization: `${how} ${token}` }),
+      ...(type === null ? {} : { 'content-type': type }),
+      ...headers,
+    };
+  }
+
+  async #send(token: string, subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+    const { http, tables } = this.#kit;
+    const { type, body } = bodyOf(ask);
+    const query = ask.query === undefined ? '' : `?${new URLSearchParams(ask.query).toString()}`;
+    const result = await http.send(
+      {
+        ...{ method: ask.method, url: `${this.#addressOf(ask.path)}${query}` },
+        headers: this.#headersOf(token, ask, type),
+        ...{ body, subject },
+        ...(ask.onSent === undefined ? {} : { onSent: ask.onSent }),
+      },
+      signal,
+    );
+    if (result.kind !== 'answered') return result;
+    const { status, headers } = result;
+    const said = parsed(result.body);
+    const isGood = (status >= 200 && status < 300) || ask.takes?.includes(status) === true;
+    if (isGood && (said === null || tables.isRefusal?.(said) !== true)) {
+      await this.#noteUsage(headers);
+      // Networks answer an upload with an empty body.
+      return { kind: 'ok', status, headers, body: said ?? {} };
+    }
+    if (status >= 300 && status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
+    return this.#refused(status, headers, said, this.#isRead(ask));
+  }
+
+  async #refused(
+    status: number,
+    headers: RefusedAnswer['headers'],
+    body: Members | null,
+    ofRead: boolean,
+  ): Promise<RefusedAnswer> {
+    const { tables, clock, appLimits } = this.#kit;
+    const refused = refusedOf(this.#kit, { status, headers, body });
+    const { row, failure } = refused;
+    const now = clock();
+    const isClosed = row.means === 'unpaid' || row.means === 'sunset';
+    const { until, ofApp } = exhausted(tables, headers, now, usualUntil(row, now));
+    const rests = isClosed || (row.means === 'limited' && (row.ofApp === true || ofApp));
+    if (!rests) return refused;
+    await appLimits.rest(appName(this.#kit), ofRead && !isClosed ? 'reads' : 'all', {
+      until: isClosed ? refused.named : until,
+      failure: { ...failure, actor: 'service' },
+    });
+    return refused;
+  }
+
+  async #noteUsage(headers: RefusedAnswer['headers']): Promise<void> {
+    const { tables, clock, appLimits } = this.#kit;
+    if (tables.usage === undefined || usageOf(tables.usage, headers).appPercent < busyPercent) return;
+    const row = { means: 'limited', ofApp: true } as const;
+    const { failure } = judge({ ...tables, errors: [row] }, { status: 429, body: null });
+    await appLimits.rest(appName(this.#kit), 'reads', { until: clock() + busyMs, failure });
+  }
+
+  /** Tells what an answer to a call that makes a post says of the account's limits. */
+  tellLimits({ accountId }: Subject, answer: NetworkAnswer): void {
+    const { tables, onLimits, clock } = this.#kit;
+    if (!('headers' in answer)) return;
+    const windows = windowsOf(tables.buckets, answer.headers, clock());
+    if (windows.length > 0) onLimits?.(accountId, windows);
+  }
+}
+
+/** What a refusal means by the tables of the network. */
+export const refusedOf = (
+  { tables, clock }: Pick<Kit, 'tables' | 'clock'>,
+  said: Pick<RefusedAnswer, 'status' | 'headers' | 'body'>,
+): RefusedAnswer => {
+  const now = clock();
+  const judged = judge(tables, said);
+  const usual = usualUntil(judged.row, now);
+  const named = judged.row.means === 'limited' ? exhausted(tables, said.headers, now, usual).named : usual;
+  return { kind: 'refused', ...said, ...judged, named };
+};

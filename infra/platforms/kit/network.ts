@@ -1,0 +1,92 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ConsentConnector } from '#contracts/ports/connector.ts';
+import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import type { NetworkApp } from './app.ts';
+import { NetworkClient } from './client.ts';
+import { consentOf, type OfferAccounts } from './consent.ts';
+import { failureOf } from './errors.ts';
+import { refreshTokens, revokeTokens } from './oauth.ts';
+import type { Kit, NetworkTables, Tools } from './tables.ts';
+
+/** A network of the kit: its tables and what it does itself, put together as `live.ts` takes a network. */
+
+/** What the methods of a network work with. */
+export interface Bound extends Kit {
+  readonly client: NetworkClient;
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly boundaryDeadlineMs: number;
+}
+
+type OfRules = 'boundaryDeadlineMs' | 'settleWindowMs' | 'absenceIsProof' | 'listsOwnPosts';
+/** A network without first comments has no `comment`; what the rules of the network say of it need not be said again. */
+export type NetworkMethods = Omit<PlatformAdapter, OfRules | 'comment'> &
+  Partial<Pick<PlatformAdapter, OfRules | 'comment'>> &
+  Pick<InsightsSource, 'fetchPostInsights' | 'fetchAccountInsights'>;
+
+export interface NetworkParts {
+  readonly tables: NetworkTables;
+  readonly accounts: OfferAccounts;
+  methods(bound: Bound): NetworkMethods;
+}
+
+export interface KitNetwork {
+  readonly adapter: PlatformAdapter;
+  readonly source: InsightsSource;
+  readonly connectors: readonly ConsentConnector[];
+  readonly refresher?: Refresher;
+  readonly refreshWindowMs?: number;
+  readonly revoker?: Revoker;
+}
+
+const byTheClock = async (ms: number, signal: AbortSignal): Promise<void> => {
+  await delay(ms, undefined, { signal });
+};
+
+const usualDeadlineMs = 10_000;
+
+const noComment: PlatformAdapter['comment'] = async () => ({
+  kind: 'failed',
+  failure: failureOf('permission', null, 'the network has no comments of apps'),
+});
+
+export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): KitNetwork => {
+  const { tables } = parts;
+  const { platform, oauth, insights } = tables;
+  const kit: Kit = { ...tools, tables, app };
+  const client = new NetworkClient(kit);
+  const { pause = byTheClock, boundaryDeadlineMs = usualDeadlineMs, http, clock } = tools;
+  const { fetchPostInsights, fetchAccountInsights, ...methods } = parts.methods({
+    ...{ ...kit, client, pause, boundaryDeadlineMs },
+  });
+  const { name, publish: rules } = rulesOf(platform);
+  const oauthTools = { http, oauth, app, clock };
+  return {
+    adapter: {
+      ...{ boundaryDeadlineMs, comment: noComment },
+      settleWindowMs: () => rules.settleWindowMs,
+      absenceIsProof: () => rules.absenceIsProof,
+      listsOwnPosts: () => rules.listsOwnPosts,
+      ...methods,
+    },
+    source: { ...insights, fetchPostInsights, fetchAccountInsights },
+    connectors: [consentOf({ ...oauthTools, client, offer: parts.accounts, name })],
+    ...(oauth.refresh === null
+      ? {}
+      : {
+          refresher: (former, signal, { accountId }) =>
+            refreshTokens(oauthTools, former, { accountId, targetId: null }, signal),
+          refreshWindowMs: oauth.refreshWindowMs,
+        }),
+    ...(oauth.revoke.length === 0
+      ? {}
+      : {
+          revoker: async (credential, accountId, signal) => {
+            const { kind } = await revokeTokens(oauthTools, credential, { accountId, targetId: null }, signal);
+            return kind === 'revoked' ? 'revoked' : 'unavailable';
+          },
+        }),
+  };
+};

@@ -1,0 +1,64 @@
+import { rules } from '#domain/platforms/index.ts';
+import type { AppAddress, AppSettings } from '#domain/platforms/rules.ts';
+import { type Platform, platforms } from '#schemas/common.ts';
+import { integer, optional, text, url, type Variable, variable } from '../config-values.ts';
+
+/** The operator's app at each network that takes one, from the rules of the network: `X_CLIENT_ID`, `X_API`. */
+
+export type AppSettingKey = keyof AppSettings;
+
+const wordsOfAddress: Readonly<Record<AppAddress, string>> = {
+  api: 'the API',
+  authorize: 'the page on which an owner consents',
+  tokens: 'the server that gives tokens',
+  uploads: 'the server that takes files',
+  figures: 'the API of figures',
+};
+
+type Named = readonly [key: AppSettingKey, variable: Variable<unknown>];
+
+const upper = (member: string): string => member.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
+
+const settingsOf = (platform: Platform): readonly Named[] => {
+  const { app, name } = rules[platform];
+  if (app === undefined) return [];
+  const one = (member: string, of: (variable: string) => Variable<unknown>): Named => {
+    const key = `${platform}${member.charAt(0).toUpperCase()}${member.slice(1)}` as AppSettingKey;
+    return [key, of(`${platform.toUpperCase()}_${upper(member)}`)];
+  };
+  const { addresses, version, monthlyReads } = app;
+  const secret = `${name}: its client secret; a public client has none`;
+  const id = `${name}: the client id of your app; without it ${name} is not offered`;
+  return [
+    one('clientId', (setting) => variable(setting, optional(text), null, id)),
+    one('clientSecret', (setting) => variable(setting, optional(text), null, secret)),
+    ...Object.entries(addresses).map(([address, usual]) =>
+      one(address, (setting) => {
+        const words = `${name}: ${wordsOfAddress[address as AppAddress]}`;
+        return variable(setting, url('https:', 'http:'), usual, words);
+      }),
+    ),
+    ...(version === undefined
+      ? []
+      : [one('version', (setting) => variable(setting, versionOfApi, version, `${name}: the version of its API`))]),
+    ...(monthlyReads === undefined
+      ? []
+      : [
+          one('monthlyReads', (setting) => {
+            const words = `${name}: what may be read in a month, a post one, an account two: ${name} bills each; at 0 no account can be connected`;
+            return variable(setting, integer(0, 100_000_000), monthlyReads, words);
+          }),
+        ]),
+  ];
+};
+
+const versionOfApi = (value: string): string => {
+  if (!/^[\w.-]{1,20}$/.test(value)) throw new Error('must be a version like 202611 or v25.0');
+  return value;
+};
+
+export const appSettings: Readonly<Partial<Record<AppSettingKey, Variable<unknown>>>> = Object.fromEntries(
+  platforms.flatMap(settingsOf),
+);
+
+export const appSettingKeys = Object.keys(appSettings) as readonly AppSettingKey[];

@@ -1,0 +1,141 @@
+/** Logins with several accounts, and consents that must not outlive what they were for. */
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { consentOf, type OfferAccounts, type OfferedLogin } from '#infra/platforms/kit/consent.ts';
+import type { OAuthTable } from '#infra/platforms/kit/oauth.ts';
+import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { suite } from '#test/support/suite.ts';
+import { type KitWorld, kitWorld, oauthOf, within } from './world.ts';
+
+const redirectUri = 'https://postline.test/connect/callback';
+const profileOf = (externalId: string) => ({
+  ...{ externalId, username: null, displayName: `Page ${externalId}`, avatarUrl: null },
+});
+const until = '2027-01-01T00:00:00.000Z';
+const two: OfferedLogin = {
+  ...{ kind: 'offered', person: 'person-1' },
+  accounts: [
+    { profile: profileOf('1'), holder: 'page', own: { token: 'page-1', until: null }, kept: { pageOf: 'business' } },
+    { profile: profileOf('2'), holder: 'page', own: { token: 'page-2', until }, scopes: ['post', 'insights'] },
+    { profile: profileOf('3'), holder: 'page', obstacle: 'Your role may not publish.' },
+  ],
+};
+
+suite('consent of the kit', (t) => {
+  let world: KitWorld;
+  t.before.each(async () => {
+    world = await kitWorld();
+    world.on('POST /tokens/token', { body: { access_token: 'login', scope: 'post' } });
+    world.on('POST /tokens/revoke', {});
+  });
+  t.after.each(() => world.close());
+
+  const revoke = [{ method: 'POST', url: '{tokens}/revoke', as: 'form', params: { token: '{login}' } }] as const;
+  const connectorOf = (offer: OfferAccounts, over: Partial<OAuthTable> = {}) => {
+    const { http, clock, app, client } = world.bound;
+    return consentOf({ ...{ http, clock, app, client, offer, name: 'Threads' }, oauth: oauthOf({ revoke, ...over }) });
+  };
+  const finish = async (offer: OfferAccounts, over: Partial<OAuthTable> = {}) => {
+    const connector = connectorOf(offer, over);
+    const answer = new Map([['code', 'c']]);
+    return connector.finish({ answer, kept: { verifier: 'v' }, redirectUri, workspaceId: randomUUID() }, within());
+  };
+  const revoked = () => world.received.filter(({ path }) => path === '/tokens/revoke').length;
+
+  t(
+    'offers each account with its own token, keeps that of the login beside it, and says whose grant it is',
+    async () => {
+      const outcome = await finish(async () => two, { grant: 'person' });
+      assert.ok(outcome.kind === 'accounts', JSON.stringify(outcome));
+      const [one, other, third] = outcome.accounts;
+      assert.deepEqual(one?.credential, {
+        secret: { loginToken: 'login', accessToken: 'page-1', accessUntil: null, pageOf: 'business' },
+        ...{ expiresAt: null, grant: 'person-1' },
+      });
+      assert.deepEqual([one?.holder, one?.profile.scopes, one?.obstacle], ['page', ['post'], undefined]);
+      assert.deepEqual([other?.credential.expiresAt, other?.credential.secret.accessToken], [until, 'page-2']);
+      assert.deepEqual(other?.profile.scopes, ['post', 'insights']);
+      assert.deepEqual(
+        [third?.obstacle, third?.credential.secret.accessToken],
+        ['Your role may not publish.', 'login'],
+      );
+      assert.ok(outcome.accounts.every(({ credential }) => credential.grant === 'person-1'));
+    },
+  );
+
+  t('a login that has one account shares no grant', async () => {
+    const outcome = await finish(async () => ({ ...two, accounts: two.accounts.slice(0, 1) }));
+    assert.ok(outcome.kind === 'accounts');
+    assert.equal('grant' in (outcome.accounts[0]?.credential ?? {}), false);
+  });
+
+  t('a token of a page has no end, is used as it is and is not renewed', async () => {
+    const { accountId } = await world.account({
+      secret: { accessToken: 'page-1', accessUntil: null },
+      expiresAt: null,
+    });
+    world.pass(400 * 86_400_000);
+    const open = await world.client.open({ accountId, targetId: null }, within());
+    assert.ok(open.kind === 'open' && open.token === 'page-1');
+    assert.equal(world.received.length, 0);
+  });
+
+  t('a refused consent is taken back, unless that ended the other accounts of the person', async () => {
+    const none: OfferAccounts = async () => ({ ...two, accounts: [] });
+    assert.equal((await finish(none)).kind, 'refused');
+    assert.equal(revoked(), 1);
+    assert.equal((await finish(none, { grant: 'person' })).kind, 'refused');
+    const down: OfferAccounts = async () => ({ kind: 'unsent', reason: 'refused' });
+    assert.equal((await finish(down, { grant: 'person' })).kind, 'refused');
+    world.on('POST /tokens/token', { body: { access_token: 'login', scope: 'read' } });
+    assert.equal((await finish(async () => two, { grant: 'person' })).kind, 'refused');
+    assert.equal(revoked(), 1);
+  });
+
+  t('of accounts that share a grant the network is asked with the last alone', async () => {
+    const credentials = new MemoryCredentials();
+    const outcome = await finish(async () => two, { grant: 'person' });
+    assert.ok(outcome.kind === 'accounts');
+    const owners = outcome.accounts.map(() => ({
+      ...{ accountId: randomUUID(), workspaceId: randomUUID(), clientId: randomUUID(), platform: 'threads' as const },
+    }));
+    for (const [at, owner] of owners.entries()) {
+      const credential = outcome.accounts[at]?.credential;
+      assert.ok(credential !== undefined);
+      await credentials.keep(owner, credential);
+    }
+    const left = [];
+    for (const { accountId } of owners) left.push(await credentials.leave(accountId, 1));
+    assert.deepEqual(left, ['left', 'left', 'last']);
+  });
+
+  t('the guest is told which permission is missing, also where the network tells it apart from the code', async () => {
+    const words = async (...given: Parameters<typeof finish>) => {
+      const outcome = await finish(...given);
+      return outcome.kind === 'refused' ? outcome.words : outcome.kind;
+    };
+    assert.equal(await words(async () => two), 'accounts');
+    world.on('POST /tokens/token', { body: { access_token: 'login' } });
+    assert.equal(await words(async () => two), 'accounts', 'RFC 6749: what was asked for is granted');
+    assert.match(await words(async () => ({ ...two, granted: ['read'] })), /no permission for posting for you/);
+    world.on('POST /tokens/token', { body: { access_token: 'login', scope: ['read'] } });
+    let asked = 0;
+    const offer: OfferAccounts = async () => {
+      asked += 1;
+      return two;
+    };
+    assert.match(await words(offer), /no permission for posting for you/);
+    assert.equal(asked, 0, 'nobody asks whose account it is');
+  });
+
+  t('accounts are asked for with the token of the login, which no account has yet', async () => {
+    world.on('GET /api/me/accounts', { body: { data: [] } });
+    await finish(async ({ call, token, said, scopes }) => {
+      assert.deepEqual([token, said.access_token, scopes], ['login', 'login', ['post']]);
+      assert.equal((await call({ method: 'GET', path: '/me/accounts' })).kind, 'ok');
+      return two;
+    });
+    const asked = world.received.find(({ path }) => path === '/api/me/accounts');
+    assert.equal(asked?.headers.authorization, 'Bearer login');
+  });
+});
