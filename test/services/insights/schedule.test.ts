@@ -1,7 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Temporal } from 'temporal-polyfill';
-import { XAdapter, type XOptions } from '#test/support/networks/x/adapter.ts';
 import {
   type Cadence,
   cadence,
@@ -13,6 +12,7 @@ import {
   nextTry,
   type Observed,
 } from '#services/insights/schedule.ts';
+import { XAdapter, type XOptions } from '#test/support/networks/x/adapter.ts';
 import { suite } from '#test/support/suite.ts';
 
 const hour = 3_600_000;
