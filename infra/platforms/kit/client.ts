@@ -106,7 +106,7 @@ export class NetworkClient {
    * The one call that makes something visible. It leaves before anything is awaited. A second call follows an answer alone
    * that says that the network did nothing, since the token had ended: it is the first that can have an effect.
    */
-  once(open: OpenSession, subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
+  once(open: OpenSession, subject: Subject, ask: Omit<Ask, 'cost'>, signal: AbortSignal): Promise<NetworkAnswer> {
     this.#refuse(ask, true);
     return this.#renewing(open, subject, ask, signal);
   }

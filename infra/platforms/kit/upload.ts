@@ -7,7 +7,7 @@ import { beforeBoundary, failureOf, type NotOk } from './errors.ts';
 import type { Bound } from './network.ts';
 
 /**
- * A file on its way to a network, as the checkpoint `upload` keeps it: started, sent part by part, finished, made ready. An
+ * A file on its way to a network, as the checkpoint `file` keeps it: started, sent part by part, finished, made ready. An
  * upload publishes nothing, and each worker goes on where the last one stopped.
  */
 
@@ -98,7 +98,8 @@ const usualWaitMs = 1_000;
 export const isUploadFailed = <Own>(result: Own | Failed): result is Failed =>
   typeof result === 'object' && result !== null && 'kind' in result && 'failure' in result;
 
-const step = 'upload';
+/** `upload` was the step of adapters before the kit: their processes, which run beside ours for a while, cannot read these. */
+const step = 'file';
 
 /** Null: the secret members cannot be opened. */
 const openedOwn = ({ app }: UploadWork['bound'], own: Members): Members | null => {

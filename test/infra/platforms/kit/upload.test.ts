@@ -224,6 +224,21 @@ suite('uploads of the kit', (t) => {
     assert.deepEqual(calls, ['container of ', 'look at 17', 'look at 17']);
   });
 
+  t(
+    'a process of the release before finds no upload of ours in the step that it reads, and we none of its own',
+    async () => {
+      const { steps } = await attempt();
+      assert.ok(steps.checkpoints.length > 0 && steps.checkpoints.every((one) => one.step !== 'upload'));
+      const { mediaId, sha256 } = media;
+      const until = new Date(world.bound.clock() + dayMs).toISOString();
+      const former = { mediaId, sha256, id: '17', until, segmentBytes: 4, next: 1, state: 'ready' };
+      const kept = { attempt: 1, step: 'upload', data: former, deadline: null };
+      request = { ...requestOf({ accountId: '1' }), checkpoints: [kept, { ...kept, step: 'file' }] };
+      const { result } = await attempt();
+      assert.ok(!isUploadFailed(result) && result.urn === 'urn:2');
+    },
+  );
+
   t('a file of another content is another file', async () => {
     await attempt();
     await attempt(network.uploader(), { ...media, sha256: '1'.repeat(64) });
