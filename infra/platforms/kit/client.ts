@@ -29,7 +29,7 @@ export interface Ask extends NetworkRequest {
   /** The body is this part of a file, of the type in `headers`. */
   readonly bytes?: FileSlice;
   readonly onSent?: (bytes: number) => void;
-  /** Default `Bearer` below an address of the app. No other address gets the token. */
+  /** Default `Bearer` below an address of the app. `none`: without the headers of the API too, as any other address. */
   readonly scheme?: 'Bearer' | 'OAuth' | 'none';
   /** Statuses that are answers beside 2xx: 308 of an upload that goes on. */
   readonly takes?: readonly number[];
@@ -157,9 +157,10 @@ export class NetworkClient {
     const { tables, app } = this.#kit;
     const isOwn = this.#pathOf(path) !== null;
     const how = isOwn ? (scheme ?? 'Bearer') : 'none';
-    const ours = isOwn
-      ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
-      : [];
+    const ours =
+      how !== 'none'
+        ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
+        : [];
     return {
       ...Object.fromEntries(ours),
       ...(how === 'none' ? {} : { authorization: `${how} ${token}` }),

@@ -28,7 +28,7 @@ export type NetworkMethods = Omit<PlatformAdapter, OfRules | 'comment'> &
 
 export interface NetworkParts {
   readonly tables: NetworkTables;
-  readonly accounts: OfferAccounts;
+  readonly offer: OfferAccounts;
   methods(bound: Bound): NetworkMethods;
 }
 
@@ -72,7 +72,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
-    connectors: [consentOf({ ...oauthTools, client, offer: parts.accounts, name })],
+    connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name })],
     ...(oauth.refresh === null
       ? {}
       : {

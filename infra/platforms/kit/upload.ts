@@ -29,18 +29,30 @@ export interface Started<Own> {
 /** Tells what arrived. `own` may have changed (tags of parts), and the end of it all too. */
 export type KeepParts<Own> = (own: Own, sent: number, until?: string) => Promise<void>;
 
+/** A file, or what the network makes of files and text before it is published: the container of a carousel. */
+export interface UploadItem {
+  /** Of the asset; null: it is no file, and no failure of it is about one. */
+  readonly mediaId: string | null;
+  /** Tells it from the others of its post. Default: `mediaId`. */
+  readonly name?: string;
+  /** Of its content: with another one it begins anew. */
+  readonly sha256: string;
+  /** 0: nothing is sent. */
+  readonly bytes: number;
+}
+
 /** How a network takes a file. What it lacks is no step of it. */
-export interface Uploader<Own extends Members> {
+export interface Uploader<Own extends Members, Item extends UploadItem = PublishMedia> {
   /** Registers the file; for a network that takes it in one call or fetches it, that call. */
-  start(media: PublishMedia): Promise<Started<Own> | NotOk>;
+  start(item: Item): Promise<Started<Own> | NotOk>;
   /** Sends what is missing, from `sent` bytes on, and calls `keep` after each part. Null: all of it arrived. */
-  send?(media: PublishMedia, own: Own, sent: number, keep: KeepParts<Own>): Promise<NotOk | null>;
+  send?(item: Item, own: Own, sent: number, keep: KeepParts<Own>): Promise<NotOk | null>;
   /** @param mayBeDone an earlier worker may have finished it: it asks before it does so again */
-  finish?(media: PublishMedia, own: Own, mayBeDone: boolean): Promise<Finished<Own> | NotOk>;
+  finish?(item: Item, own: Own, mayBeDone: boolean): Promise<Finished<Own> | NotOk>;
   /** Asks whether the file is ready. */
   look?(own: Own): Promise<Look | NotOk>;
   /** Says more of a file that is ready, before the post names it. Null: said. */
-  describe?(media: PublishMedia, own: Own): Promise<NotOk | null>;
+  describe?(item: Item, own: Own): Promise<NotOk | null>;
   /** Milliseconds between two looks where the network names none. */
   readonly everyMs?: number;
   /** Members of what is kept that are secret: an address that takes the file without a token. */
@@ -68,8 +80,7 @@ type State = (typeof states)[number] | 'failed';
 
 /** As the checkpoint has it. */
 interface KeptUpload<Own> {
-  /** Of the asset. */
-  readonly mediaId: string;
+  readonly name: string;
   readonly sha256: string;
   readonly own: Own;
   /** ISO 8601. */
@@ -109,41 +120,43 @@ const openedOwn = ({ app }: UploadWork['bound'], own: Members): Members | null =
   return secret === null ? null : { ...others, ...secret };
 };
 
+const nameOf = ({ name, mediaId }: UploadItem): string => name ?? mediaId ?? '';
+
 /** The upload of an earlier try that can be gone on with. */
-const earlier = <Own extends Members>({ request, bound }: UploadWork, media: PublishMedia): KeptUpload<Own> | null => {
-  const { data } =
-    request.checkpoints.findLast((one) => one.step === step && textIn(one.data, 'mediaId') === media.mediaId) ?? {};
+const earlier = <Own extends Members>({ request, bound }: UploadWork, item: UploadItem): KeptUpload<Own> | null => {
+  const { sha256 } = item;
+  const name = nameOf(item);
+  const { data } = request.checkpoints.findLast((one) => one.step === step && textIn(one.data, 'name') === name) ?? {};
   const kept = membersOf(membersOf(data)?.own);
   const state = states.find((one) => one === textIn(data, 'state'));
   const [until, sent] = [textIn(data, 'until'), numberIn(data, 'sent')];
   if (kept === null || state === undefined || until === null || sent === null) return null;
-  if (textIn(data, 'sha256') !== media.sha256 || Date.parse(until) - bound.clock() <= spareMs) return null;
+  if (textIn(data, 'sha256') !== sha256 || Date.parse(until) - bound.clock() <= spareMs) return null;
   const own = openedOwn(bound, kept);
-  const { mediaId, sha256 } = media;
-  return own === null ? null : { mediaId, sha256, own: own as Own, until, sent, state };
+  return own === null ? null : { name, sha256, own: own as Own, until, sent, state };
 };
 
 /** Of the calls of an upload a file is at fault where the network refuses it, and where it could not be sent. */
-const notOk = ({ bound }: UploadWork, { mediaId }: PublishMedia, answer: NotOk): Failed => {
+const notOk = ({ bound }: UploadWork, { mediaId }: UploadItem, answer: NotOk): Failed => {
   const failed = beforeBoundary(answer, bound.clock());
   const { category } = failed.failure;
   const isOfFile = category === 'invalid_content' || category === 'media' || failed.kind === 'deferred';
   return isOfFile ? { ...failed, failure: { ...failed.failure, mediaId } } : failed;
 };
 
-class FileUpload<Own extends Members> {
+class FileUpload<Own extends Members, Item extends UploadItem> {
   readonly #work: UploadWork;
-  readonly #media: PublishMedia;
-  readonly #by: Uploader<Own>;
+  readonly #item: Item;
+  readonly #by: Uploader<Own, Item>;
 
-  constructor(work: UploadWork, media: PublishMedia, by: Uploader<Own>) {
+  constructor(work: UploadWork, item: Item, by: Uploader<Own, Item>) {
     this.#work = work;
-    this.#media = media;
+    this.#item = item;
     this.#by = by;
   }
 
   async run(): Promise<Own | Failed> {
-    const found = earlier<Own>(this.#work, this.#media);
+    const found = earlier<Own>(this.#work, this.#item);
     if (found?.state === 'ready') return found.own;
     const started = found ?? (await this.#start());
     if (isUploadFailed(started)) return started;
@@ -154,9 +167,9 @@ class FileUpload<Own extends Members> {
     // What is not known to be ready is looked at.
     const ready = finished.state === 'ready' ? finished : await this.#ready(finished, null);
     if (isUploadFailed(ready)) return ready;
-    const described = (await this.#by.describe?.(this.#media, ready.own)) ?? null;
+    const described = (await this.#by.describe?.(this.#item, ready.own)) ?? null;
     this.#work.steps.signal.throwIfAborted();
-    if (described !== null) return notOk(this.#work, this.#media, described);
+    if (described !== null) return notOk(this.#work, this.#item, described);
     return (await this.#keep({ ...ready, state: 'ready' })).own;
   }
 
@@ -175,7 +188,7 @@ class FileUpload<Own extends Members> {
 
   /** An upload that the network does not take any more is of no use to the next attempt. */
   async #givenUp(upload: KeptUpload<Own>, answer: NotOk): Promise<Failed> {
-    const failed = notOk(this.#work, this.#media, answer);
+    const failed = notOk(this.#work, this.#item, answer);
     if (failed.kind === 'failed' && failed.failure.mediaId !== null) await this.#keep({ ...upload, state: 'failed' });
     return failed;
   }
@@ -186,12 +199,12 @@ class FileUpload<Own extends Members> {
 
   async #start(): Promise<KeptUpload<Own> | Failed> {
     const { bound, steps } = this.#work;
-    const started = await this.#by.start(this.#media);
+    const started = await this.#by.start(this.#item);
     steps.signal.throwIfAborted();
-    if (started.kind !== 'started') return notOk(this.#work, this.#media, started);
-    const { mediaId, sha256 } = this.#media;
+    if (started.kind !== 'started') return notOk(this.#work, this.#item, started);
+    const { sha256 } = this.#item;
     const until = this.#untilOf(started.until, new Date(bound.clock() + shortestMs).toISOString());
-    const upload = { mediaId, sha256, own: started.own, until, sent: 0 };
+    const upload = { name: nameOf(this.#item), sha256, own: started.own, until, sent: 0 };
     const { send, finish, look } = this.#by;
     // Nothing is left to die in.
     if (send === undefined && finish === undefined && look === undefined) return { ...upload, state: 'ready' };
@@ -205,20 +218,20 @@ class FileUpload<Own extends Members> {
       upload = { ...upload, own, sent, until: this.#untilOf(until, upload.until) };
       unkept += 1;
       // The end of the last part is kept as the end of all.
-      if (unkept < perCheckpoint || sent >= this.#media.bytes) return;
+      if (unkept < perCheckpoint || sent >= this.#item.bytes) return;
       unkept = 0;
       await this.#keep(upload);
     };
-    const answer = (await this.#by.send?.(this.#media, from.own, from.sent, keep)) ?? null;
+    const answer = (await this.#by.send?.(this.#item, from.own, from.sent, keep)) ?? null;
     this.#work.steps.signal.throwIfAborted();
-    if (answer === null) return this.#keep({ ...upload, sent: this.#media.bytes, state: 'sent' });
+    if (answer === null) return this.#keep({ ...upload, sent: this.#item.bytes, state: 'sent' });
     // What arrived is not sent again.
     if (unkept > 0) await this.#keep(upload);
     return this.#givenUp(upload, answer);
   }
 
   async #finish(sent: KeptUpload<Own>, mayBeDone: boolean): Promise<KeptUpload<Own> | Failed> {
-    const finished = await this.#by.finish?.(this.#media, sent.own, mayBeDone);
+    const finished = await this.#by.finish?.(this.#item, sent.own, mayBeDone);
     this.#work.steps.signal.throwIfAborted();
     if (finished === undefined) {
       return this.#by.look === undefined ? { ...sent, state: 'ready' } : this.#ready(sent, null);
@@ -233,7 +246,7 @@ class FileUpload<Own extends Members> {
   async #ready(upload: KeptUpload<Own>, said: Look | null): Promise<KeptUpload<Own> | Failed> {
     const { bound, steps, waitMs = 600_000 } = this.#work;
     const { clock: now, pause } = bound;
-    const { mediaId } = this.#media;
+    const { mediaId } = this.#item;
     const until = now() + waitMs;
     let [look, aliveAt] = [said, now()];
     for (;;) {
@@ -263,8 +276,8 @@ class FileUpload<Own extends Members> {
 }
 
 /** What the post names the file by, or why it cannot. */
-export const upload = <Own extends Members>(
+export const upload = <Own extends Members, Item extends UploadItem = PublishMedia>(
   work: UploadWork,
-  media: PublishMedia,
-  by: Uploader<Own>,
-): Promise<Own | Failed> => new FileUpload(work, media, by).run();
+  item: Item,
+  by: Uploader<Own, Item>,
+): Promise<Own | Failed> => new FileUpload(work, item, by).run();

@@ -9,7 +9,7 @@ import { comment, publish, removePost } from './publish.ts';
 import { tables } from './tables.ts';
 
 /** A login of X has one account. */
-export const accounts: OfferAccounts = async ({ call, workspaceId }) => {
+export const offer: OfferAccounts = async ({ call, workspaceId }) => {
   const answer = await call(me(workspaceId, false));
   if (answer.kind !== 'ok') return answer;
   const { data } = answer.body;
@@ -31,7 +31,7 @@ export interface XSettings extends MediaSettings {
 }
 
 export const xNetwork = (settings: XSettings = {}): NetworkParts => ({
-  ...{ tables, accounts },
+  ...{ tables, offer },
   methods: (bound) => {
     const callFor = callsFor(bound.client, settings.fieldsName ?? 'tweet.fields');
     return {

@@ -117,7 +117,9 @@ suite('calls of the kit', (t) => {
     await call({ method: 'POST', path: '/v1/media' });
     await call({ method: 'POST', path: '{tokens}/x', scheme: 'OAuth' });
     await call({ method: 'POST', path: `${world.origin}/apis/x` });
-    const [own, tokens, beside] = world.received.map(({ headers }) => headers);
+    await call({ method: 'POST', path: '{tokens}/x', scheme: 'none' });
+    const [own, tokens, beside, bare] = world.received.map(({ headers }) => headers);
+    assert.deepEqual([bare?.authorization, bare?.['api-version']], [undefined, undefined], 'as a signed address wants');
     assert.deepEqual([own?.authorization, own?.['api-version']], ['Bearer first', 'v1']);
     assert.equal(tokens?.authorization, 'OAuth first');
     assert.equal(beside?.authorization, undefined, 'an address that only begins like the app’s');
@@ -247,7 +249,7 @@ suite('calls of the kit', (t) => {
     const { adapter } = networkOf(
       {
         tables: tablesOf(),
-        accounts: async () => ({ kind: 'offered', person: null, accounts: [] }),
+        offer: async () => ({ kind: 'offered', person: null, accounts: [] }),
         methods: () => ({
           publish: async () => ({ kind: 'failed', failure: failureOf({ kind: 'silent', reason: '' }).failure }),
           reconcile: nothing,

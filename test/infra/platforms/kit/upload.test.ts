@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
 import type { Look } from '#infra/platforms/kit/upload.ts';
-import { isUploadFailed, type Uploader, upload } from '#infra/platforms/kit/upload.ts';
+import { isUploadFailed, type Uploader, type UploadItem, upload } from '#infra/platforms/kit/upload.ts';
 import { suite } from '#test/support/suite.ts';
 import { appAt, type KitWorld, kitWorld, requestOf, videoOf } from './world.ts';
 
@@ -238,6 +238,31 @@ suite('uploads of the kit', (t) => {
       assert.ok(!isUploadFailed(result) && result.urn === 'urn:2');
     },
   );
+
+  t('what is made of files before the post is kept like a file, and no failure of it names one', async () => {
+    const calls: string[] = [];
+    let look: Look | typeof network.silent = { kind: 'wait', ms: null };
+    const container: Uploader<{ readonly id: string }, UploadItem> = {
+      start: async ({ sha256 }) => {
+        calls.push(sha256);
+        return { kind: 'started', own: { id: String(calls.length) }, until: null };
+      },
+      look: async () => look,
+    };
+    const run = async (sha256: string, name = 'carousel') => {
+      const steps = new RecordedSteps(request, 1_000);
+      const item = { mediaId: null, name, sha256, bytes: 0 };
+      const result = await upload({ bound: world.bound, request, steps, waitMs: 5_000 }, item, container);
+      request = { ...request, checkpoints: [...request.checkpoints, ...steps.checkpoints] };
+      return result;
+    };
+    const waits = await run('a');
+    assert.ok(isUploadFailed(waits) && waits.failure.mediaId === null && waits.failure.code === 'processing_timeout');
+    look = { kind: 'ready' };
+    assert.deepEqual([await run('a'), await run('a')], [{ id: '1' }, { id: '1' }]);
+    assert.deepEqual([await run('b'), await run('b', 'cover')], [{ id: '2' }, { id: '3' }]);
+    assert.deepEqual(calls, ['a', 'b', 'b']);
+  });
 
   t('a file of another content is another file', async () => {
     await attempt();

@@ -12,7 +12,7 @@ import { beforeBoundary, type RefusedAnswer } from '#infra/platforms/kit/errors.
 import { networkOf } from '#infra/platforms/kit/network.ts';
 import * as oauth from '#infra/platforms/kit/oauth.ts';
 import { textIn } from '#infra/platforms/shared/members.ts';
-import { accounts, type XSettings, xNetwork } from '#infra/platforms/x/index.ts';
+import { offer, type XSettings, xNetwork } from '#infra/platforms/x/index.ts';
 import { tables } from '#infra/platforms/x/tables.ts';
 
 interface XApp {
@@ -139,7 +139,7 @@ export const lookUpAccount = async (options: OfApp, token: string, signal: Abort
   const kit = { ...options, appLimits: {} as AppLimits, credentials: unused, tables, app: appOf(options) };
   const client = new NetworkClient(kit);
   let subscription: string | null = null;
-  const found = await accounts({
+  const found = await offer({
     ...{ token, said: {}, scopes: [], workspaceId: '' },
     call: async (ask) => {
       const answer = await client.callAs(token, ask, signal);
