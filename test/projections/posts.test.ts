@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { posts } from '#projections/models/posts.ts';
+import { view } from '#projections/shapes.ts';
 import { everyEventIsProjected, given, ids, instant, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { failure, postBody } from '#test/support/samples.ts';
@@ -345,7 +346,7 @@ suite('read models: posts', (t) => {
     await given(plan, ...fanOut, revise(a, b), revise(a), revise(a), cancel)
       .project(pool, posts)
       .sees([{ id }]);
-    const { rows } = await pool.query('select intents from read.posts');
+    const { rows } = await pool.query(`select intents from ${view('posts')}`);
     assert.deepEqual(
       rows[0].intents.map((one: { kind: string; targetIds: string[] }) => [one.kind, one.targetIds]),
       [
