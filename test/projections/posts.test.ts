@@ -144,6 +144,15 @@ suite('read models: posts', (t) => {
     await given(...started)
       .project(pool, posts)
       .sees([{ id, status: 'scheduled', shown_status: 'publishing', publishing_count: 1 }]);
+    const said = { handle: null, askAt: instant(40), until: instant(90) };
+    await given(...started, targetA('TargetAcceptedByPlatform', { ...claim, ...said }))
+      .project(pool, posts)
+      .sees([
+        {
+          ...{ id, status: 'scheduled', shown_status: 'publishing', publishing_count: 1 },
+          counts: { total: 2, pending: 1, processing: 1 },
+        },
+      ]);
     const settle = (targetId: string, outcome: string, publishedAt: string | null) =>
       post('PostTargetSettled', { targetId, targetRevision: 2, outcome, publishedAt });
     const partly = [...started, targetA('TargetPublished', out), settle(a, 'published', instant(90))];

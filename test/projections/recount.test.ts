@@ -293,6 +293,9 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
         else if (random.next() < 0.6) {
           target('TargetPublishStarted', claim);
           target('TargetHandedToPlatform', { ...claim, nativeId: 'n', dueAt: plan.dueAt });
+        } else if (random.next() < 0.7) {
+          target('TargetPublishStarted', claim);
+          target('TargetAcceptedByPlatform', { ...claim, handle: null, askAt: plan.dueAt, until: plan.dueAt });
         }
       }
       const decoded = await history(events, { codec, workspaceId: randomUUID() });
