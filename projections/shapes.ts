@@ -13,7 +13,9 @@ interface Raised {
  * Raise the shape of a projection, which begins at 1, whenever columns, indexes or folds of its models change, or it gains
  * or loses a model: the first process of the new build then makes new tables beside the former ones.
  */
-const raised: Readonly<Record<string, Raised>> = {};
+const raised: Readonly<Record<string, Raised>> = {
+  posts: { shape: 2, models: ['posts', 'post_targets'] },
+};
 
 export const shapeOf = (projection: string): number => raised[projection]?.shape ?? 1;
 

@@ -40,6 +40,7 @@ export const maxShiftDays = 365;
 /** Why a shift passes over a target. */
 export const shiftSkipReasons = [
   'publishing',
+  'processing',
   'published',
   'canceled',
   'rate_limited',

@@ -213,6 +213,15 @@ export const targetEvents = {
     permalink: Nullable(Type.String({ maxLength: 2000 })),
     publishedAt: Instant,
   }),
+  /** The network has the post, and shows or refuses it later. */
+  TargetAcceptedByPlatform: Type.Object({
+    ...claim,
+    /** How the network is asked for it, in its adapter's own form. */
+    handle: Type.Unknown(),
+    askAt: Instant,
+    /** The instant from which the outcome is unknown. */
+    until: Instant,
+  }),
   TargetFailed: Type.Object({ ...claim, failure: Failure }),
   /** Nobody had approved the post when the target was due, and the client's rules let it fail then. */
   TargetApprovalLapsed: Type.Object({ dueAt: Instant }),
@@ -278,6 +287,7 @@ export const targetStatuses = [
   'pending',
   'handed_to_platform',
   'publishing',
+  'processing',
   'published',
   'failed',
   'rate_limited',

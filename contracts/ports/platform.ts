@@ -95,6 +95,14 @@ export interface PublishSteps {
   readonly signal: AbortSignal;
 }
 
+/** The network has the post, and shows or refuses it later. */
+export interface Processing {
+  /** How `reconcile` asks for the post; no secret, and at most 4,096 characters as JSON. */
+  readonly handle: Json;
+  /** When the network is to be asked, ISO 8601, as it or its documents name it: the publisher judges one past or far. */
+  readonly askAt: string;
+}
+
 export type PublishOutcome =
   | {
       readonly kind: 'published';
@@ -102,6 +110,11 @@ export type PublishOutcome =
       readonly permalink: string | null;
       readonly publishedAt: string;
     }
+  /**
+   * The boundary call took effect, and the network shows nothing yet. Only of a network with a `processingLimitMs`, and
+   * never of a segment of a thread, whose id the next one replies to.
+   */
+  | ({ readonly kind: 'accepted' } & Processing)
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** `retryAt`: the instant that the network named, ISO 8601, as it named it: the publisher judges one past or far. */
   | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
@@ -123,10 +136,12 @@ export type ReconcileOutcome =
       readonly publishedAt: string;
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
+  /** The network has accepted the post, and shows it later: no sign of an error, however long it takes. */
+  | ({ readonly kind: 'processing' } & Processing)
   | { readonly kind: 'absent' }
   | Undecided;
 
-/** The network gave no answer to this (down, still processing, token refused): ask again later. */
+/** The network gave no answer to this (down, token refused): ask again later. */
 export interface Undecided {
   readonly kind: 'undecided';
   /** Why; absent: the network did not say. */
@@ -211,8 +226,18 @@ export interface PlatformAdapter {
    * network has no such post now; it may still be wrong, so only the rules of a client act on it.
    */
   listsOwnPosts(platform: Platform): boolean;
+  /**
+   * Milliseconds after the deadline of the boundary call within which the network shows or refuses a post that it
+   * accepted: its outcome is unknown from then on. Null or absent: the network shows at once what it takes, and answers
+   * neither `accepted` nor `processing`.
+   */
+  processingLimitMs?(platform: Platform): number | null;
   publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
-  reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome>;
+  /**
+   * What became of a boundary call. Changes nothing.
+   * @param handle that of `accepted`; absent: the answer to the call was another one, or was lost
+   */
+  reconcile(request: PublishRequest, boundary: Checkpoint, handle?: Json): Promise<ReconcileOutcome>;
   /** Asks by account, content and time, where nothing is known of the call. Changes nothing. Absent: nobody can be asked. */
   findPosts?(request: FindRequest): Promise<FindOutcome>;
   /**
@@ -241,7 +266,7 @@ export type HandOverOutcome =
   | { readonly kind: 'handed_over'; readonly nativeId: string }
   /** The network refused the time: it lies outside of its window. It made nothing. */
   | { readonly kind: 'outside_window'; readonly failure: Failure }
-  | Exclude<PublishOutcome, { readonly kind: 'published' }>;
+  | Exclude<PublishOutcome, { readonly kind: 'published' | 'accepted' }>;
 
 /** A hand-over whose call was made. */
 export interface HandedOver {

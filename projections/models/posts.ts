@@ -289,7 +289,7 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
   return {
     ...row,
     counts: counts as Counts,
-    publishing_count: counts.publishing ?? 0,
+    publishing_count: (counts.publishing ?? 0) + (counts.processing ?? 0),
     scheduled_at: scheduledAt,
     platforms: [...new Set(targets.map((one) => one.platform))].sort(),
     target_count: targets.length,

@@ -80,7 +80,7 @@ export const postTargetCounts: Recount = {
        from ${table('posts')} p cross join lateral (
          select coalesce(sum(n), 0)::int as total,
            jsonb_build_object('total', coalesce(sum(n), 0)) || coalesce(jsonb_object_agg(status, n), '{}') as counts,
-           coalesce(sum(n) filter (where status = 'publishing'), 0)::int as publishing,
+           coalesce(sum(n) filter (where status in ('publishing', 'processing')), 0)::int as publishing,
            coalesce(min(due) filter (where status <> 'canceled'), min(due)) as due,
            coalesce(
              (select array_agg(distinct one order by one) from unnest(string_to_array(string_agg(platforms, ','), ',')) one),

@@ -48,6 +48,13 @@ export const isOpenTarget = (t: string): string =>
       and ${t}.due_at >= now() + ${undoClosesMs} * interval '1 millisecond')`;
 
 /**
+ * Whether the network of a target is asked what became of it.
+ * @param t alias of the view of targets; absent: columns alone, as in an index
+ */
+export const isAskedSql = (t?: string): string =>
+  `(${t === undefined ? '' : `${t}.`}status = any ('{outcome_unknown,processing}'::text[]))`;
+
+/**
  * SQL of the campaign that a post shows: none once the campaign is deleted. The row keeps it, as the events do.
  * NOTE: not as `exists`: Postgres may read all deleted campaigns into a hash for it.
  * @param posts name or alias of the view of posts
@@ -123,12 +130,13 @@ export const isWithdrawnSql = (subjects: Readonly<Record<string, string>>): stri
 /**
  * The instant that counts. What was published counts from its publication, what its network will publish from its time.
  * While an attempt is under way it counts from its last step, and while its outcome is unknown from the time of the first
- * question, which is just behind the call. A thread that has ended, or waits, with segments out counts from its last change.
+ * question, which is just behind the call. A thread that has ended, or waits, with segments out counts from its last
+ * change, and what its network processes from the acceptance.
  */
 export const slotAtSql = `(case when published_at is not null then published_at
   when schedule_mode = 'native' then due_at
   when status in ('publishing', 'outcome_unknown') then next_action_at
-  when segments is not null then updated_at
+  when segments is not null or status = 'processing' then updated_at
   else coalesce(retry_at, due_at) end)`;
 
 /**

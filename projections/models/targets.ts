@@ -15,7 +15,7 @@ import type {
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { targetPublisher } from '../webhooks/render/target.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
-import { countedSql, slotAtSql, waitingSql } from './sql.ts';
+import { countedSql, isAskedSql, slotAtSql, waitingSql } from './sql.ts';
 
 /** Parts of a target's row that many of its events set, and the folds of its network's own scheduler. */
 
@@ -140,6 +140,8 @@ const restOf: Readonly<Record<TargetStatus, readonly [next: SegmentStatus, later
   pending: ['pending', 'pending'],
   handed_to_platform: ['pending', 'pending'],
   publishing: ['publishing', 'pending'],
+  // No network that has it has threads.
+  processing: ['publishing', 'pending'],
   published: ['published', 'published'],
   failed: ['failed', 'failed'],
   rate_limited: ['pending', 'pending'],
@@ -220,6 +222,8 @@ interface Own {
   readonly deferred_since: string | null;
   /** As in the target's state. */
   readonly unknown_since: string | null;
+  /** While its network processes it: when its outcome counts as unknown. */
+  readonly processing_until: string | null;
   readonly first_comment_issue: FirstCommentIssue | null;
   /** Id of the comment on the network. */
   readonly first_comment_id: string | null;
@@ -260,6 +264,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
     overdue: 'bool',
     deferred_since: 'timestamptz',
     unknown_since: 'timestamptz',
+    processing_until: 'timestamptz',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
     undo: 'text',
@@ -277,10 +282,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
       on: `(workspace_id, published_at) include (post_id, platform, client_id, account_id, revision)
         where published_at is not null`,
     },
-    // The publisher searches one network at a time. Targets with an unknown outcome keep a past time for as long as it
-    // stays unknown: if this index held them, each search would pass all of them.
-    { on: "(platform, next_action_at, id) where next_action_at is not null and status <> 'outcome_unknown'" },
-    { on: "(next_action_at, id) where next_action_at is not null and status = 'outcome_unknown'" },
+    // The publisher searches one network at a time. Targets of which a network is asked keep a past time for as long as
+    // their outcome is open: if this index held them, each search would pass all of them.
+    { on: `(platform, next_action_at, id) where next_action_at is not null and not ${isAskedSql()}` },
+    { on: `(next_action_at, id) where next_action_at is not null and ${isAskedSql()}` },
     { on: `(${attemptAtSql}, id) where ${unfinished}` },
     // Of lists by status and network; see target-queries.ts.
     { on: '(workspace_id, status, platform, due_at, id)' },
@@ -313,6 +318,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       segments: null,
       ...inTime,
       unknown_since: null,
+      processing_until: null,
       first_comment_issue: null,
       first_comment_id: null,
       undo: null,
@@ -390,6 +396,15 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetUndoRequested: change(undoRequested),
     TargetUndoFailed: change(undoFailed),
     TargetScheduleModeChanged: change(modeChanged),
+    TargetAcceptedByPlatform: change((row, { askAt, until }) => ({
+      ...row,
+      status: 'processing',
+      failure: null,
+      retry_at: null,
+      deferred_since: null,
+      next_action_at: askAt,
+      processing_until: until,
+    })),
     TargetPublished: change((row, { externalId, permalink, publishedAt }) => ({
       ...row,
       ...settled,
@@ -506,6 +521,7 @@ export const shownOfTarget = [
   'failure',
   'retry_at',
   'unknown_since',
+  'processing_until',
   'first_comment_issue',
   'first_comment_id',
   'undo',
@@ -542,6 +558,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     failure: row.failure,
     retryAt: retryAtOf(row),
     unknownSince: row.status === 'outcome_unknown' ? row.unknown_since : null,
+    processingUntil: row.status === 'processing' ? row.processing_until : null,
     firstComment: firstCommentOf(row.platform, overrides),
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,

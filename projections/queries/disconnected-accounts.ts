@@ -2,6 +2,7 @@ import type { ClientBase, Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
 import { isOpenTarget } from '../models/sql.ts';
 import { view } from '../shapes.ts';
+import { isTaken, leaseKindOfTargets } from './due-targets.ts';
 
 /** Open work of accounts that are or were disconnected. */
 
@@ -75,6 +76,18 @@ export interface KeptCredential {
 }
 
 /**
+ * Whether a call to the network of an account is under way, or its network looks at a post of it: its credentials are
+ * needed until that is settled. Of a target whose row is behind the lease tells it. Who is not served for a day loses
+ * them all the same: nobody who disconnects an account waits for a publisher that is gone.
+ */
+const isAtWork = (
+  account: string,
+): string => `exists (select from ${view('post_targets')} t where t.account_id = ${account}
+  and case t.status when 'publishing' then t.updated_at > now() - interval '1 day'
+    when 'processing' then t.processing_until > now() - interval '1 day'
+    else t.status in ('pending', 'rate_limited') and ${isTaken('t.id', `'${leaseKindOfTargets}'`)} end)`;
+
+/**
  * Those of a network, the first of each workspace before the second of any. An account without a row counts after an
  * hour: a process crashed between its credentials and its event, or the read model lags; the stream shows which.
  * @param tried ids of accounts to leave out
@@ -94,6 +107,7 @@ export const unusedCredentials = async (
        where c.platform = $1 and c.account_id <> all($2::uuid[])
          and ((a.id is null and c.kept_at < now() - interval '1 hour') or (a.status = 'disconnected'
            and c.kept_at < greatest(a.disconnected_at, now() - interval '1 hour')))
+         and not ${isAtWork('c.account_id')}
      ) kept order by place, id limit $3`,
     [platform, tried, limit],
   );

@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { everyWorkspace } from '#runtime/work/publishing-hold.ts';
+import { isAskedSql } from '../models/sql.ts';
 import { view } from '../shapes.ts';
 
 /** The publisher's searches for targets with work to do. Leases say which targets another process works on. */
@@ -36,7 +37,7 @@ export const afterAllIds = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
  * Whether another process has leased the row, or it rests. NOTE: checked for each row on its own. Postgres would plan a
  * join by the statistics of the leases, which are always outdated, and might read a million resting leases.
  */
-const isTaken = (id: string, kind: string): string => `coalesce((
+export const isTaken = (id: string, kind: string): string => `coalesce((
     select l.until > now() or l.not_before > now() from ops.work_leases l
     where l.kind = ${kind} and l.id = ${id}::text), false)`;
 
@@ -93,7 +94,7 @@ with walked as materialized (
     select s.*, row_number() over () = n.rows as "isEdge" from (
       select t.id, t.workspace_id, t.account_id, t.platform, t.status, t.revision, t.next_action_at
       from ${view('post_targets')} t
-      where t.next_action_at is not null and t.status <> 'outcome_unknown' and t.platform >= n.platform
+      where t.next_action_at is not null and not ${isAskedSql('t')} and t.platform >= n.platform
         and (t.platform, t.next_action_at, t.id) < (n.platform, n.at, n.id)
       order by t.platform ${direction}, t.next_action_at ${direction}, t.id ${direction}
       limit n.rows) s
@@ -113,7 +114,7 @@ select w.id::text, w.workspace_id::text, null, w.platform, w.revision, w.next_ac
 from walked w where w."isEdge"`;
 
 /**
- * Targets whose outcome is not unknown and that are due before each step.
+ * Targets that are due before each step, but those of which a network is asked.
  * @param platformRooms platform → rows of a workspace that `limits.rooms` does not name
  * @param heldBySetting whether a setting of this process holds publishing, whatever the rows say
  */
@@ -143,13 +144,13 @@ export interface WalkCursor {
   readonly id: string;
 }
 
-export interface UnknownTarget extends FoundTarget, WalkCursor {
+export interface AskedTarget extends FoundTarget, WalkCursor {
   /** `rested` and `bare` mark where either walk ended and more rows may follow; they are not results. */
   readonly kind: 'target' | 'rested' | 'bare';
 }
 
 /** NOTE: without `offset 0` Postgres would plan the join by the statistics, see `isTaken`. */
-const unknownSql = `
+const askedSql = `
 with rested as materialized (
   select s.*, row_number() over () = $4 as "isEdge" from (
     select l.id, l.not_before as at from ops.work_leases l
@@ -158,7 +159,7 @@ with rested as materialized (
 ), bare as materialized (
   select s.*, row_number() over () = $7 as "isEdge" from (
     select t.id, t.next_action_at as at from ${view('post_targets')} t
-    where t.status = 'outcome_unknown' and t.next_action_at is not null
+    where ${isAskedSql('t')} and t.next_action_at is not null
       and (t.next_action_at, t.id) < (coalesce($5::timestamptz, now()), $6::uuid)
     order by t.next_action_at desc, t.id desc limit $7) s
 ), free as (
@@ -168,7 +169,7 @@ with rested as materialized (
     select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, p.next_action_at
     from ${view('post_targets')} p where p.id = c.id offset 0
   ) t
-  where t.status = 'outcome_unknown' and t.id not in (select unnest($10::uuid[]))
+  where ${isAskedSql('t')} and t.id not in (select unnest($10::uuid[]))
 ), ranked as (
   select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
   from free f where f.room > 0
@@ -179,17 +180,18 @@ union all select id, null, null, null, at::text, 'rested' from rested where "isE
 union all select id::text, null, null, null, at::text, 'bare' from bare where "isEdge"`;
 
 /**
- * Targets whose outcome is unknown: those whose lease has rested (`rested`), and those without a lease (`bare`).
+ * Targets of which a network is asked, because their outcome is unknown or because it has not shown them yet: those whose
+ * lease has rested (`rested`), and those without a lease (`bare`).
  * @param room rows of a workspace that `limits.rooms` does not name
  */
-export const findUnknownTargets = (
+export const findAskedTargets = (
   pool: Pool,
   rested: { readonly from: WalkCursor | null; readonly rows: number },
   bare: { readonly from: WalkCursor | null; readonly rows: number },
   room: number,
   { leaseKind, except, rooms }: SearchLimits,
-): Promise<readonly UnknownTarget[]> =>
-  search<UnknownTarget>(pool, 'publisher-unknown', unknownSql, [
+): Promise<readonly AskedTarget[]> =>
+  search<AskedTarget>(pool, 'publisher-asked', askedSql, [
     leaseKind,
     rested.from?.at ?? null,
     rested.from?.id ?? '',

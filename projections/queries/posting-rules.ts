@@ -89,7 +89,7 @@ const names = (of: readonly string[]): string => of.map((name) => `'${name}'`).j
 const withThreads = platforms.filter((platform) => capabilities(platform).thread);
 
 /** Of a target that is not under way any more, or not yet: only the segments of its thread that are out were calls. */
-const callsMade = `case when t.published_at is null and t.segments is not null and t.status not in ('publishing', 'outcome_unknown')
+const callsMade = `case when t.published_at is null and t.segments is not null and t.status not in ('publishing', 'processing', 'outcome_unknown')
   then jsonb_array_length(t.segments -> 'out') end`;
 /** A network counts each post of a thread, and X a first comment as one more. */
 const callsOfPost = `case when t.platform in (${names(withThreads)}) then (
@@ -191,7 +191,7 @@ const takenSql = `
     select id, platform, post_id, post_revision, status, schedule_mode, published_at, segments, ${slotAtSql} as at from ${view('post_targets')} as post_targets
     where account_id = a.account_id and workspace_id = a.workspace_id
       and ${slotAtSql} > a.lo and ${slotAtSql} < a.hi and ${countedSql}
-      and (segments is not null or status in ('published', 'publishing', 'outcome_unknown', 'handed_to_platform'))
+      and (segments is not null or status in ('published', 'publishing', 'processing', 'outcome_unknown', 'handed_to_platform'))
     order by ${slotAtSql} desc, id desc limit ${maxSlots}
   ) t
   union all

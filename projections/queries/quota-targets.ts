@@ -52,7 +52,7 @@ export const usedPlaces = async (
   const { rows } = await pool.query<UsedOnPlatform>({
     name: 'quota-used',
     text: `select platform, (count(*) filter (where is_out))::int as used, (count(*) filter (where not is_out))::int as scheduled
-           from (select platform, status in ('published', 'publishing', 'outcome_unknown') as is_out
+           from (select platform, status in ('published', 'publishing', 'processing', 'outcome_unknown') as is_out
                  from ${view('post_targets')} as post_targets
                  where workspace_id = $1 and due_at >= $2 and due_at < $3 and ${counted} limit ${maxCounted}) t
            group by platform order by platform`,

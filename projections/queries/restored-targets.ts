@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { Platform } from '#schemas/common.ts';
+import { isAskedSql } from '../models/sql.ts';
 import { view } from '../shapes.ts';
 
 /** What the work after a restore reads of targets. */
@@ -26,23 +27,23 @@ export type PageAfter = { readonly at: string; readonly id: string } | null;
 const pageRows = 500;
 
 /**
- * Targets with work before this instant, in pages: those of a platform, or those whose outcome is unknown, each by its
- * index.
+ * Targets with work before this instant, in pages: those of a platform, or those of which a network is asked, each by
+ * its index.
  * @returns the page, and where the next one begins; null: there are no more
  */
 export const targetsWithWorkBefore = async (
   pool: Pool,
   before: string,
-  of: Platform | 'unknown',
+  of: Platform | 'asked',
   after: PageAfter,
 ): Promise<{ readonly ids: readonly string[]; readonly next: PageAfter }> => {
-  const which = of === 'unknown' ? `status = 'outcome_unknown'` : `platform = $5 and status <> 'outcome_unknown'`;
+  const which = of === 'asked' ? isAskedSql() : `platform = $5 and not ${isAskedSql()}`;
   const { rows } = await pool.query<NonNullable<PageAfter>>(
     `select id::text, next_action_at::text as at from ${view('post_targets')} as post_targets
      where next_action_at is not null and ${which} and next_action_at <= $1
        and ($2::timestamptz is null or (next_action_at, id) > ($2::timestamptz, $3::uuid))
      order by next_action_at, id limit $4`,
-    [before, after?.at ?? null, after?.id ?? null, pageRows, ...(of === 'unknown' ? [] : [of])],
+    [before, after?.at ?? null, after?.id ?? null, pageRows, ...(of === 'asked' ? [] : [of])],
   );
   return { ids: rows.map(({ id }) => id), next: rows.length < pageRows ? null : (rows.at(-1) ?? null) };
 };

@@ -25,7 +25,7 @@ export type CampaignShift = Cleaned<typeof CampaignShift>;
 const SkipReason = OpenEnum(
   'ShiftSkipReason',
   shiftSkipReasons,
-  'publishing, published, canceled, outcome_unknown, handed_to_platform, failed, awaiting_approval, rate_limited: the status of the target; segment_published: a segment of its thread is out; schedule_in_past: its new time would be more than 60 seconds ago; schedule_too_far: its new time would be more than 18 months ahead; quota_exceeded: the quota of the workspace has no room in the month of its new time; cadence_exceeded: its account would publish too often at its new time.',
+  'publishing, processing, published, canceled, outcome_unknown, handed_to_platform, failed, awaiting_approval, rate_limited: the status of the target; segment_published: a segment of its thread is out; schedule_in_past: its new time would be more than 60 seconds ago; schedule_too_far: its new time would be more than 18 months ahead; quota_exceeded: the quota of the workspace has no room in the month of its new time; cadence_exceeded: its account would publish too often at its new time.',
 );
 
 export const maxShownSkips = 1_000;

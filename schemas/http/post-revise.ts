@@ -69,6 +69,7 @@ export type PostRevise = Partial<Cleaned<typeof PostRevise>>;
 
 const skipReasons = [
   'publishing',
+  'processing',
   'published',
   'canceled',
   'rate_limited',
@@ -82,7 +83,7 @@ const skipReasons = [
 const SkipReason = OpenEnum(
   'ReviseSkipReason',
   skipReasons,
-  'publishing, published, canceled, rate_limited, outcome_unknown, handed_to_platform, failed, awaiting_approval: the status of the target when the revise came to it; segment_published: a segment of its thread is out; account_disconnected: its account is disconnected.',
+  'publishing, processing, published, canceled, rate_limited, outcome_unknown, handed_to_platform, failed, awaiting_approval: the status of the target when the revise came to it; segment_published: a segment of its thread is out; account_disconnected: its account is disconnected.',
 );
 
 /** POST /posts/{id}/revise */

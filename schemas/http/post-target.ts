@@ -16,7 +16,7 @@ import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps, UuidI
 /** One destination of a post as answered, and the calls that change it. */
 
 const statusWords =
-  'awaiting_approval: held until the post is approved; pending: waits until it is due; handed_to_platform: the network’s own scheduler has it; publishing: an attempt is under way; published, failed, canceled: settled; rate_limited: the network takes no more posts for now, and the next attempt is at `retryAt`; outcome_unknown: the network did not answer, and is asked before any other attempt.';
+  'awaiting_approval: held until the post is approved; pending: waits until it is due; handed_to_platform: the network’s own scheduler has it; publishing: an attempt is under way; processing: the network has accepted it and does not show it yet, and is asked until it does; published, failed, canceled: settled; rate_limited: the network takes no more posts for now, and the next attempt is at `retryAt`; outcome_unknown: the network did not answer, and is asked before any other attempt.';
 const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
 const UndoStatus = OpenEnum(
   'UndoStatus',
@@ -118,6 +118,10 @@ export const PostTarget = Named(
       unknownSince: said(
         Nullable(Instant),
         'Since when the service does not know whether the network has published it: the first time, where several attempts had no outcome; null where the outcome is known.',
+      ),
+      processingUntil: said(
+        Nullable(Instant),
+        'While `processing`: by when its network shows or refuses it; its outcome is unknown after that. Null otherwise.',
       ),
       undo: said(
         Nullable(UndoStatus),

@@ -1,5 +1,12 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { Checkpoint, PlatformAdapter, PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
+import { pause } from '#contracts/base/pause.ts';
+import type {
+  Checkpoint,
+  PlatformAdapter,
+  PublishOutcome,
+  PublishRequest,
+  ReconcileOutcome,
+} from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -17,6 +24,9 @@ import { idOf } from './find.ts';
 
 /** Milliseconds that a deletion may take. */
 const removalMs = 30_000;
+/** Milliseconds that a network has to show a post that it accepted, and between two looks. */
+const showMs = 600_000;
+const lookMs = 2_000;
 
 const published = (outcome: PublishOutcome) => (outcome.kind === 'published' ? outcome : null);
 
@@ -98,13 +108,37 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   return { network: platform, account: by.id, published: where, deleted: true };
 };
 
+type Shown = Pick<Extract<PublishOutcome, { kind: 'published' }>, 'externalId' | 'permalink'>;
+
+/** Asks until the network shows or refuses what it accepted. @throws Error that says what may be out */
+const shown = async (
+  { signal, operator, note }: Admin,
+  ask: () => Promise<ReconcileOutcome>,
+  lookFor: string,
+): Promise<Shown> => {
+  note('The network accepted the post and does not show it yet. It is asked for ten minutes.');
+  const until = operator.clock() + showMs;
+  for (;;) {
+    const found = await ask();
+    if (found.kind === 'present') return found;
+    if (found.kind === 'failed') {
+      throw new Error(`The network refused the post after it had looked at it. ${wordsOf(found.failure)}`);
+    }
+    if (signal.aborted || operator.clock() > until) {
+      throw new Error(`The network has not shown the post yet, so it may come out later.\n${lookFor}`);
+    }
+    await pause(lookMs, signal);
+  }
+};
+
 /** One attempt, and where its answer is lost one question. @throws Error that says what is out */
 const publishOnce = async (
-  { signal, operator }: Admin,
+  admin: Admin,
   { adapter, platform, workspaceId, account: by }: Checked,
   content: string,
   mark: string,
-): Promise<{ readonly externalId: string; readonly permalink: string | null }> => {
+): Promise<Shown> => {
+  const { signal, operator } = admin;
   const checkpoints: Checkpoint[] = [];
   const request: PublishRequest = {
     ...{
@@ -132,13 +166,14 @@ const publishOnce = async (
   });
   const known = published(outcome);
   if (known !== null) return known;
-  const failure = outcome.kind === 'published' ? null : outcome.failure;
-  const words = failure === null ? '' : wordsOf(failure);
+  const words = 'failure' in outcome ? wordsOf(outcome.failure) : '';
   const boundary = checkpoints.findLast(({ step }) => step === 'boundary');
+  const lookFor = `Look for a post with ${mark} on the account, and delete it there.`;
+  if (outcome.kind === 'accepted' && boundary !== undefined) {
+    return shown(admin, () => adapter.reconcile(request, boundary, outcome.handle), lookFor);
+  }
   if (outcome.kind !== 'unknown' || boundary === undefined) throw new Error(`Nothing was published. ${words}`);
   const found = await adapter.reconcile(request, boundary);
   if (found.kind === 'present') return found;
-  throw new Error(
-    `The network did not answer, so the post may be out. ${words}\nLook for a post with ${mark} on the account, and delete it there.`,
-  );
+  throw new Error(`The network did not answer, so the post may be out. ${words}\n${lookFor}`);
 };

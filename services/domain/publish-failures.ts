@@ -109,6 +109,14 @@ export const outcomeUnknown = failure(
   false,
   'platform',
 );
+/** The outcome of a post that the network accepted is unknown from its limit on. */
+export const notShown = failure(
+  'unknown',
+  'post_not_shown',
+  'The network accepted the post, and has neither shown nor refused it within its time.',
+  false,
+  'platform',
+);
 /** Each call had no answer, and the network proved that it made nothing. */
 export const publishUnanswered = failure(
   'platform_down',
@@ -199,6 +207,7 @@ export const publishFailures: readonly Failure[] = [
   interrupted,
   adapterFailed,
   outcomeUnknown,
+  notShown,
   publishUnanswered,
   firstCommentUnknown,
   firstCommentPostUnknown,

@@ -28,7 +28,7 @@ export const recordRestore = async (deps: Omit<RestoresDeps, 'config'>, signal: 
   const { restoredAt } = restore;
   let recorded = 0;
   let isWhole = true;
-  for (const of of [...platforms, 'unknown'] as const) {
+  for (const of of [...platforms, 'asked'] as const) {
     let after: PageAfter = null;
     do {
       const page: Awaited<ReturnType<typeof targetsWithWorkBefore>> = await targetsWithWorkBefore(

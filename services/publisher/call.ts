@@ -45,6 +45,7 @@ export const callAdapter = async (
     const { crossed } = steps;
     if (!crossed && (outcome.kind === 'unknown' || outcome.kind === 'nothing_sent' || outcome.kind === 'deferred'))
       return uncalled(steps, outcome.failure);
+    if (outcome.kind === 'accepted' && !crossed) return uncalled(steps, adapterFailed);
     if (outcome.kind === 'deferred' && crossed) return { kind: 'unknown', failure: outcome.failure };
     return outcome;
   } catch (error) {

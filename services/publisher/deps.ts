@@ -15,6 +15,7 @@ import type { Platform } from '#schemas/common.ts';
 import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
 import type { NetworkCalls } from './network-calls.ts';
+import type { ProcessingRest } from './reconcile-schedule.ts';
 import type { WaitingFiles } from './waiting-files.ts';
 
 export type PublisherConfig = Pick<
@@ -78,6 +79,8 @@ export interface PublisherDeps {
   readonly absencePolicy?: AbsencePolicy;
   /** Shortest waits after rate limits in a row. Default: from 1 s to 15 min. */
   readonly rateLimitBackOff?: BackOff;
+  /** Bounds of the time between two questions about a post that its network accepted. Default: from 2 s to an hour. */
+  readonly processingRest?: ProcessingRest;
 }
 
 /** What the networks have shown since this start of targets that were never tried here. */
@@ -98,6 +101,8 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   readonly startedAt: number;
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
+  /** Seconds from the acceptance of a post by its network to its end there. */
+  readonly processing: Histogram | null;
   readonly files: Files;
   readonly hold: PublishingHold;
   readonly waitingFiles: WaitingFiles;

@@ -1,21 +1,25 @@
+import type { Processing } from '#contracts/ports/platform.ts';
 import { firstCommentOf } from '#domain/post/content.ts';
 import type {
   FirstComment,
   RetryPolicy,
   ScheduledTarget,
+  TargetCheckpoint,
   TargetCommand,
   TargetIn,
 } from '#domain/post-target/target.ts';
-import { outcomeUnreadable } from '#domain/publish-failures.ts';
+import { outcomeUnknown, outcomeUnreadable } from '#domain/publish-failures.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
+import { wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Failure, Segment } from '#schemas/target.ts';
 import { lapse } from '#services/workflows/accounts/lapse.ts';
 import type { CallOutcome } from './call.ts';
-import type { WorkContext } from './context.ts';
+import { adapterOf, type WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
 import { cleanFailure, cleanPresent, isId } from './files.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
+import { askAfter } from './reconcile-schedule.ts';
 import type { Content } from './related-streams.ts';
 
 /** When the first comment of a target that is published now is due; null: none is wanted. */
@@ -79,6 +83,32 @@ export const recordOutcome = async (
   if ('failure' in outcome) await reportLapse(context, target, outcome.failure);
 };
 
+/** Characters of a handle as JSON. */
+const maxHandle = 4_096;
+
+/**
+ * What is recorded of a post that the network accepted. The limit counts from the end of the call, however late the
+ * network is asked about it, so that no answer lengthens it. Null: the network had its time already, has no such limit,
+ * or says something that cannot be recorded: the outcome is unknown.
+ */
+export const acceptance = (
+  context: WorkContext,
+  target: ScheduledTarget,
+  boundary: TargetCheckpoint | null,
+  { handle, askAt }: Processing,
+): { readonly handle: unknown; readonly askAt: string; readonly until: string } | null => {
+  const { tools, conditions } = context;
+  const adapter = adapterOf(context, target, conditions.latest);
+  const limitMs = adapter?.processingLimitMs?.(target.common.platform) ?? null;
+  if (limitMs === null || boundary === null || boundary.deadline === null || boundary.segment !== null) return null;
+  const now = tools.now();
+  const until = Date.parse(boundary.deadline) + limitMs;
+  const kept = wellFormedJson(handle);
+  if (until <= now || JSON.stringify(kept).length > maxHandle) return null;
+  const next = Math.min(now + askAfter(askAt, now, tools.processingRest), until);
+  return { handle: kept, askAt: new Date(next).toISOString(), until: new Date(until).toISOString() };
+};
+
 export const retryPolicy = ({ config, random }: WorkContext['tools']): RetryPolicy => ({
   deferDelaysMs: config.deferDelaysMs,
   maxRateLimits: config.maxRateLimits,
@@ -114,6 +144,12 @@ const commandOf = (
       return { ...claim, type: 'RecordHandedOver', nativeId: outcome.nativeId };
     case 'outside_window':
       return { ...claim, type: 'RecordOutsideWindow', now, failure: cleanFailure(outcome.failure) };
+    case 'accepted': {
+      const { state } = context.leased;
+      const accepted = acceptance(context, target, state.status === 'publishing' ? state.boundary : null, outcome);
+      if (accepted !== null) return { ...claim, type: 'RecordAccepted', ...accepted };
+      return commandOf(context, target, content, segment, { kind: 'unknown', failure: outcomeUnknown });
+    }
     case 'failed':
       return { ...claim, type: 'RecordFailed', failure: cleanFailure(outcome.failure) };
     case 'rate_limited': {

@@ -15,16 +15,16 @@ import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
 import type { Slots } from '#runtime/work/slots.ts';
 import { CadenceSlots } from './account-slots.ts';
+import { AskedSearch } from './asked-search.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
 import { DueSearch } from './due-search.ts';
 import { Files } from './files.ts';
 import { ClaimLost } from './leased-target.ts';
-import { absencePolicy } from './reconcile-schedule.ts';
+import { absencePolicy, processingRest } from './reconcile-schedule.ts';
 import type { SearchScope } from './search.ts';
 import { type DueRow, publisherSlots } from './shares.ts';
 import { StaleRows } from './stale-rows.ts';
 import { TargetWorker } from './target-worker.ts';
-import { UnknownSearch } from './unknown-search.ts';
 import { WaitingFiles } from './waiting-files.ts';
 import type { RestMs } from './work.ts';
 
@@ -39,7 +39,7 @@ export type { PublisherDeps } from './deps.ts';
 const errorRestMs = 30_000;
 /** Milliseconds that a target rests while the event store is unavailable. */
 const storeRestMs = 1_000;
-/** Publishing slots per slot for questions about unknown outcomes. */
+/** Publishing slots per slot for questions about outcomes that are not known yet. */
 const slotsPerQuestion = 8;
 const minQuestions = 16;
 /** Milliseconds between two searches of an idle publisher; must be far less than `aheadMs`. */
@@ -70,10 +70,10 @@ class Publisher {
   readonly #staleRows = new StaleRows();
   /** Slots for leased targets: running ones, and a supply that is read ahead of its time. */
   readonly #supply: Slots;
-  /** Slots for questions about unknown outcomes. They are separate, so that many such outcomes do not delay a post. */
+  /** Slots for questions about outcomes that are not known yet. They are separate, so that many do not delay a post. */
   readonly #questions: Slots;
   readonly #due: DueSearch;
-  readonly #unknown: UnknownSearch;
+  readonly #asked: AskedSearch;
   readonly #changes: Changes | undefined;
   /** Version of the changes at the last search. */
   #seen: number;
@@ -93,6 +93,7 @@ class Publisher {
       preparationIdleMs: 60_000,
       mediaLimitMs: 30 * 60_000,
       absencePolicy,
+      processingRest,
       rateLimitBackOff: { firstMs: 1_000, maxMs: 15 * 60_000 },
       mediaRest,
       ...deps,
@@ -110,11 +111,12 @@ class Publisher {
         slots: new CadenceSlots(pool),
       },
       lateness: registry === undefined ? null : latenessIn(registry),
+      processing: registry === undefined ? null : processingIn(registry),
     };
     this.#supply = publisherSlots(config.publishConcurrency * 2);
     this.#questions = publisherSlots(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
     this.#due = new DueSearch(pool, leaseKindOfTargets, { heldBySetting: config.publishing === 'hold' });
-    this.#unknown = new UnknownSearch(pool, leaseKindOfTargets);
+    this.#asked = new AskedSearch(pool, leaseKindOfTargets);
     this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
     this.#leases = new Leases({
       pool,
@@ -175,8 +177,8 @@ class Publisher {
     const before = new Date(now() + aheadMs);
     const findDue = (scope: SearchScope) => this.#due.find(before, scope);
     await this.#lease(this.#supply, findDue, (row, lease) => worker.publishDue(row, lease));
-    const findUnknown = (scope: SearchScope) => this.#unknown.find(scope);
-    await this.#lease(this.#questions, findUnknown, (row, lease) => worker.settleUnknown(row, lease));
+    const findAsked = (scope: SearchScope) => this.#asked.find(scope);
+    await this.#lease(this.#questions, findAsked, (row, lease) => worker.settleOpen(row, lease));
     await this.#tools.waitingFiles.wake();
     this.#liveness.searched();
   }
@@ -238,5 +240,14 @@ const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram
     name: 'publish_start_lateness_seconds',
     help: 'seconds from the time of an attempt to publish a target to the start of its call',
     buckets: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60],
+    registers: [registry],
+  });
+
+const processingIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
+  new Histogram({
+    name: 'publish_processing_seconds',
+    help: 'seconds from the acceptance of a post by its network to its end; end: shown, refused, or not_shown within the limit of the network',
+    labelNames: ['platform', 'end'],
+    buckets: [1, 10, 60, 300, 1_800, 7_200, 28_800, 86_400],
     registers: [registry],
   });

@@ -23,6 +23,19 @@ const nextOffset = (elapsedMs: number, delaysMs: readonly number[]): number => {
 /** Three looks of a client's rules, at least a minute apart. */
 export const absencePolicy: AbsencePolicy = { looks: 3, gapMs: 60_000 };
 
+/** Milliseconds between two questions about a post that its network accepted. */
+export interface ProcessingRest {
+  readonly minMs: number;
+  readonly maxMs: number;
+}
+export const processingRest: ProcessingRest = { minMs: 2_000, maxMs: hourMs };
+
+/** Milliseconds from now to the instant that a network names for the next question; one that is past or far is bounded. */
+export const askAfter = (askAt: string, now: number, { minMs, maxMs }: ProcessingRest): number => {
+  const at = Date.parse(askAt);
+  return Math.min(Math.max(Number.isNaN(at) ? 0 : at - now, minMs), maxMs);
+};
+
 /** Milliseconds since the epoch at which the network's settle window ends. */
 export const windowEndsAt = ({ deadline }: TargetCheckpoint, settleWindowMs: number): number | null =>
   deadline === null ? null : Date.parse(deadline) + settleWindowMs;
@@ -58,6 +71,8 @@ export const nextQuestionMs = (
 ): number | null => {
   const elapsed = now - askedFrom;
   if (elapsed >= givenUpAfterMs) return null;
+  // It was written by a clock that is right again since.
+  if (elapsed < 0) return hourMs;
   const next = askedFrom + nextOffset(elapsed, delaysMs);
   const sooner = counts !== null && counts > now ? Math.min(next, counts) : next;
   return Math.max(1, sooner - now);

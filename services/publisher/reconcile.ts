@@ -13,7 +13,7 @@ import type { CallOutcome } from './call.ts';
 import { schedulerOf, type WorkContext } from './context.ts';
 import { adapterTimes } from './deps.ts';
 import { cleanFailure, cleanPresent, isId } from './files.ts';
-import { commentDueAt, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
+import { acceptance, commentDueAt, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import { findLost } from './restored.ts';
@@ -59,6 +59,7 @@ export const settleInterrupted = async (
   const record = (said: CallOutcome) => recordOutcome(context, target, content, boundary.segment, said);
   if (outcome.kind === 'present') await record({ ...outcome, kind: 'published' });
   else if (outcome.kind === 'scheduled') await record({ ...outcome, kind: 'handed_over' });
+  else if (outcome.kind === 'processing') await record({ ...outcome, kind: 'accepted' });
   else if (outcome.kind === 'failed') await record(outcome);
   else await record({ kind: 'unknown', failure: outcomeUnknown });
 };
@@ -77,7 +78,7 @@ export const settleUnknown = async (
   const elapsed = tools.now() - since;
   if (nextQuestionMs(tools.now(), since, delays, null) === null) return restMs;
   const first = delays[0] ?? 0;
-  if (elapsed < first) return first - elapsed;
+  if (elapsed >= 0 && elapsed < first) return first - elapsed;
   const { boundary } = target;
   const answer = target.restored ? await askRestored(context, target) : await askAbout(context, target);
   const { outcome } = answer;
@@ -99,6 +100,10 @@ export const settleUnknown = async (
     await settle({ kind: 'handed_over', nativeId: outcome.nativeId });
   } else if (outcome.kind === 'absent' && target.nativeId !== null) {
     await settle({ kind: 'failed', failure: nativePostGone });
+  } else if (outcome.kind === 'processing') {
+    const accepted = acceptance(context, target, boundary, outcome);
+    if (accepted !== null) await settle({ kind: 'processing', ...accepted });
+    if (leased.state.status === 'outcome_unknown') return nextQuestion(context, target, answer);
   } else return (await settleAbsent(context, answer)) ?? nextQuestion(context, target, answer);
   return 'settled';
 };
@@ -179,7 +184,7 @@ const absenceOf = (
   return { kind: 'look', from: Math.max(from, nextLookAt(target.absences, tools.absencePolicy)) };
 };
 
-type Asked = TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>;
+type Asked = TargetIn<'publishing' | 'processing' | 'outcome_unknown' | 'handed_to_platform'>;
 
 /** Asks the network about the call of this boundary. */
 export const ask = async (context: WorkContext, target: Asked, boundary: TargetCheckpoint): Promise<Answer> => {
@@ -192,10 +197,11 @@ export const ask = async (context: WorkContext, target: Asked, boundary: TargetC
   const { attempt, step, data, deadline } = boundary;
   const crossed = { attempt, step, data: data as Json, deadline };
   const { dueAt } = target.common;
-  const nativeId = target.status === 'publishing' ? null : target.nativeId;
+  const nativeId = 'nativeId' in target ? target.nativeId : null;
+  const handle = 'accepted' in target ? target.accepted?.handle : undefined;
   const outcome = await question.put<Found>((request) =>
     scheduler === null
-      ? adapter.reconcile(request, crossed)
+      ? adapter.reconcile(request, crossed, handle as Json | undefined)
       : scheduler.verify({ ...request, dueAt }, { boundary: crossed, nativeId }).then(presentAs),
   );
   const moment = { askedAt, answeredAt: tools.now() };

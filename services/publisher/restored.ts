@@ -33,7 +33,7 @@ export type Lost =
   /** The network cannot be asked: a person looks. */
   | { readonly kind: 'not_askable' };
 
-type Claimable = TargetIn<'pending' | 'rate_limited' | 'publishing'>;
+type Claimable = TargetIn<'pending' | 'rate_limited' | 'publishing' | 'processing'>;
 
 /** Whether the target's network can be asked for its post by account, content and time. */
 export const isAskable = async (context: WorkContext, target: ScheduledTarget): Promise<boolean> => {

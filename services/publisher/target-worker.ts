@@ -74,13 +74,16 @@ export class TargetWorker {
     }
   }
 
-  /** If the answer leads to a new attempt or a next segment, the search for due work finds it. */
-  async settleUnknown(row: DueRow, lease: Lease): Promise<RestMs> {
+  /**
+   * Asks about an outcome that the network has not said yet. If the answer leads to a new attempt or a next segment, the
+   * search for due work finds it.
+   */
+  async settleOpen(row: DueRow, lease: Lease): Promise<RestMs> {
     const leased = await this.#load(row, lease);
     const live = leased.state;
     if (live.status === 'none') return orphanRestMs;
     let rest: RestMs = null;
-    if (live.status === 'outcome_unknown') {
+    if (live.status === 'outcome_unknown' || live.status === 'processing') {
       const conditions = await this.#reading.run({ workspaceId: row.workspaceId }, () =>
         this.#streams.conditions(live),
       );
@@ -136,6 +139,7 @@ const nextInstant = (state: TargetState): number | null => {
     case 'rate_limited':
       return Date.parse(attemptAt(state));
     case 'publishing':
+    case 'processing':
     case 'outcome_unknown':
       return 0;
     case 'published':

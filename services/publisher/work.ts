@@ -7,6 +7,7 @@ import { commentOn } from './first-comment.ts';
 import { lookBack } from './look-back.ts';
 import { followHandedOver } from './native.ts';
 import { commentInstant, failBeforeCall, recordOutcome } from './outcome.ts';
+import { settleProcessing } from './processing.ts';
 import { publish } from './publish.ts';
 import { settleInterrupted, settleUnknown } from './reconcile.ts';
 import { lapseRestoredComment, settleRestored } from './restored.ts';
@@ -114,6 +115,13 @@ export class Work {
         if (state.boundary !== null) return null;
         this.#keep(await publish(this.#context, state, this.#attempt));
         return leased.state.status === 'publishing' || this.#hasComment() ? 'next slot' : 'go on';
+      }
+      case 'processing': {
+        const lost = await settleRestored(this.#context, state);
+        if (lost !== null) return lost;
+        const rest = await settleProcessing(this.#context, state);
+        if (rest !== 'settled') return rest;
+        return this.#hasComment() ? 'next slot' : 'go on';
       }
       case 'outcome_unknown': {
         const rest = await settleUnknown(this.#context, state);

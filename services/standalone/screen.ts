@@ -14,6 +14,7 @@ const byStatus: Readonly<Record<string, (text: string) => string>> = {
   rate_limited: yellow,
   outcome_unknown: yellow,
   publishing: dim,
+  processing: dim,
 };
 
 interface TourEnd {

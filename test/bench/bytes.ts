@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { view } from '#projections/shapes.ts';
 import { TourClient } from '#services/standalone/tour-client.ts';
 import { closedLoop, wire } from './load.ts';
 import { type BenchRow, printRows } from './row.ts';
@@ -75,7 +76,7 @@ export const publish = async (world: Standalone, count: number): Promise<void> =
 export const settled = async (pool: pg.Pool, wanted: number): Promise<void> => {
   const reached = async (): Promise<number> => {
     const { rows } = await pool.query<{ n: number }>(
-      `select least((select count(*) from read.post_targets where status = 'published'),
+      `select least((select count(*) from ${view('post_targets')} where status = 'published'),
          (select count(*) from ops.insights_jobs where post_id is not null))::int as n`,
     );
     return rows[0]?.n ?? 0;

@@ -6,6 +6,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { view } from '#projections/shapes.ts';
 import { cpuSeconds, familyOf } from './environment.ts';
 import { closedLoop, wire } from './load.ts';
 import { type BenchRow, printRows } from './row.ts';
@@ -34,7 +35,7 @@ const work = async ({ port, pool, clientId, nextKey }: Standalone): Promise<numb
   const next = () => wire({ method: 'POST', path: '/v1/posts', key: nextKey(), body, idempotencyKey: randomUUID() });
   const { latencies } = await closedLoop(port, { callers: 2, ms: workMs, next });
   await caughtUp(pool);
-  const ended = `select count(*)::int as n from read.post_targets where status in ('published', 'failed', 'outcome_unknown')`;
+  const ended = `select count(*)::int as n from ${view('post_targets')} where status in ('published', 'failed', 'outcome_unknown')`;
   const wanted = latencies.length * 10;
   for (const until = performance.now() + publishedWithinMs; ; await delay(500)) {
     const { rows } = await pool.query<{ n: number }>(ended);

@@ -7,6 +7,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
+import { view } from '#projections/shapes.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PublishingWorld } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
@@ -68,7 +69,7 @@ const round = async (world: PublishingWorld, burst: number): Promise<readonly nu
       'all begun',
       async () => {
         await delay(250);
-        const begun = `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0`;
+        const begun = `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[]) and attempts > 0`;
         return (await world.pool.query(begun, [[...dueAt.keys()]])).rows[0].n === healthy;
       },
       { withinMs: from - Date.now() + 120_000 },

@@ -8,6 +8,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { view } from '#projections/shapes.ts';
 import type { Account, PublishingWorld } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
 import { lateness, publisherOf, withWorlds } from './publisher-rounds.ts';
@@ -49,7 +50,7 @@ const round = async (
         // One cheap query now and then: watching must not add to the measured cost.
         await delay(250);
         const { rows } = await world.pool.query(
-          `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0 and status <> 'publishing'`,
+          `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[]) and attempts > 0 and status <> 'publishing'`,
           [[...dueAt.keys()]],
         );
         return rows[0].n === due;
@@ -89,7 +90,7 @@ const park = async (pool: pg.Pool, rows: number): Promise<void> => {
   await pool.query(
     `insert into ops.work_leases (kind, id, holder, epoch, until, not_before)
      select 'target', id::text, 'bench', 0, now(), now() + interval '1 hour' + random() * interval '1 hour'
-     from read.post_targets where status = 'outcome_unknown'`,
+     from ${view('post_targets')} where status = 'outcome_unknown'`,
   );
   await pool.query('vacuum analyze ops.work_leases');
 };

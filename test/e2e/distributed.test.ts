@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { view } from '#projections/shapes.ts';
 import { platforms } from '#schemas/common.ts';
 import { type Receiver, startReceiver } from '#services/standalone/receiver.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
@@ -206,7 +207,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
   });
 
   t('every event of the post reaches the webhook once, signed with both secrets', async () => {
-    const { rows } = await pool.query("select id::text as id from read.posts where status = 'published'");
+    const { rows } = await pool.query(`select id::text as id from ${view('posts')} where status = 'published'`);
     const postId = rows[0]?.id;
     const wanted = (type: string) => (type.startsWith('target.') ? platforms.length : 1);
     const types = ['post.created', 'post.scheduled', 'target.scheduled', 'target.published', 'post.published'];
@@ -260,7 +261,7 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
   const figuresOf = async (http: Caller) => {
     const day = (shift: number) => new Date(Date.now() + shift * 86_400_000).toISOString().slice(0, 10);
     const window = `from=${day(-1)}&to=${day(1)}`;
-    const { rows } = await pool.query("select id::text as id from read.posts where status = 'published'");
+    const { rows } = await pool.query(`select id::text as id from ${view('posts')} where status = 'published'`);
     const overview = await http.get(`/analytics/overview?${window}`);
     const post = await http.get(`/analytics/posts/${rows[0]?.id}?${window}`);
     assert.deepEqual([overview.status, post.status], [200, 200], `${overview.text}\n${post.text}`);

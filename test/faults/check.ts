@@ -8,6 +8,7 @@ import { post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
 import type { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
+import { view } from '#projections/shapes.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
@@ -148,7 +149,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 /** Targets that have not ended yet, and why. */
 export const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
-    `select id::text as id from read.post_targets where status in ('publishing', 'rate_limited', 'outcome_unknown')
+    `select id::text as id from ${view('post_targets')} where status in ('publishing', 'rate_limited', 'outcome_unknown')
        or (status = 'handed_to_platform' and undo = 'pending')
        or (status = 'pending' and next_action_at < now() + interval '2 minutes')
        or (status = 'published' and next_action_at is not null) limit 200`,
@@ -167,7 +168,7 @@ export const openTargets = async (checked: Checked): Promise<readonly string[]> 
     const why = unsettled(state, shown);
     if (why !== null) found.push(`target ${id} ${why}: ${story(events)}`);
   }
-  const behind = await checked.pool.query('select id::text as id from read.posts where fan_out_behind limit 20');
+  const behind = await checked.pool.query(`select id::text as id from ${view('posts')} where fan_out_behind limit 20`);
   return [...found, ...behind.rows.map(({ id }) => `post ${id} has targets that are behind its plan`)];
 };
 

@@ -12,6 +12,7 @@ import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { SandboxNetwork, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { createStatements } from '#projections/analytics/tables.ts';
+import { view } from '#projections/shapes.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
@@ -296,10 +297,10 @@ export class PairsWorld {
     const { pool } = this.world;
     const now = new Date(this.now());
     const { rows } = await pool.query(
-      `select 'target ' || id || ' ' || status as what from read.post_targets
+      `select 'target ' || id || ' ' || status as what from ${view('post_targets')}
         where (not workspace_id = any($4::uuid[]) and (status = 'publishing' or (status <> 'outcome_unknown' and next_action_at <= $1)))
           or (status = 'outcome_unknown' and not id = any($5::uuid[])) or (status = 'handed_to_platform' and undo = 'pending')
-       union all select 'post ' || id from read.posts where fan_out_behind or recycle_at <= $2
+       union all select 'post ' || id from ${view('posts')} where fan_out_behind or recycle_at <= $2
        union all select 'outcomes are behind' where exists (
          select from es.events e where e.topic = 'posts' and e.position >
            coalesce((select min(position) from ops.consumer_positions c where c.consumer_group = $3), 0)
@@ -315,10 +316,10 @@ export class PairsWorld {
     if (!this.#isRestored) return [];
     // Unknown outcomes are searched by the clock of the database, which the test does not move.
     await this.world.pool.query(
-      `update read.post_targets set next_action_at = now() where status = 'outcome_unknown' and next_action_at > now()`,
+      `update ${view('post_targets')} set next_action_at = now() where status = 'outcome_unknown' and next_action_at > now()`,
     );
     const { rows } = await this.world.pool.query<{ id: string }>(
-      `select id from read.post_targets where status = 'outcome_unknown' limit 1000`,
+      `select id from ${view('post_targets')} where status = 'outcome_unknown' limit 1000`,
     );
     const ids = rows.map(({ id }) => id);
     const made = Map.groupBy(

@@ -168,6 +168,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
+    TargetAcceptedByPlatform: '1: attempt takeover handle askAt until',
     TargetFailed: '1: attempt takeover failure:Failure',
     TargetRateLimited: '1: attempt takeover retryAt failure:Failure',
     TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',

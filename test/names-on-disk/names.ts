@@ -275,6 +275,7 @@ export const prometheusNames: readonly string[] = [
   'plans_behind',
   'plans_behind_oldest_seconds',
   'postline_build_info',
+  'publish_processing_seconds',
   'publish_start_lateness_seconds',
   'relay_state',
   'relay_waiting_records',

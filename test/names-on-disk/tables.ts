@@ -144,7 +144,7 @@ export const readModels: readonly string[] = [
 export const readShapes: readonly string[] = [
   'workspaces 1 cf4adb631ccd7841',
   'clients 1 c17f97f134684a86',
-  'posts 1 777f3c5dbb7a86e3',
+  'posts 2 ee0a25d1b288fbbf',
   'approvals 1 250b5e175b838074',
   'media 1 b8b7274d8cf7c625',
   'webhooks 1 7f67e39f9a303fbc',

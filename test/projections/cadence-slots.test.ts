@@ -89,6 +89,7 @@ suite('slots of accounts in the read model', (t) => {
       { status: 'pending' },
       { status: 'publishing', due_at: long, next_action_at: iso(now) },
       { status: 'outcome_unknown', due_at: long, next_action_at: iso(now) },
+      { status: 'processing', due_at: long, next_action_at: iso(now + 9 * dayMs), updated_at: iso(now) },
       { status: 'handed_to_platform', schedule_mode: 'native', next_action_at: long },
       { status: 'failed', due_at: long, segments: { of: 3, out: [{}] }, updated_at: iso(now) },
     ];
@@ -113,6 +114,7 @@ suite('slots of accounts in the read model', (t) => {
       [{ status: 'published', published_at: iso(now - 5) }, 'out', -5, 2],
       [{ status: 'publishing', next_action_at: iso(now - 4) }, 'under_way', -4, 2],
       [{ status: 'outcome_unknown', next_action_at: iso(now + 3) }, 'out', 3, 2],
+      [{ status: 'processing', next_action_at: iso(now + 900), updated_at: iso(now - 3) }, 'out', -3, 2],
       [{ status: 'handed_to_platform', schedule_mode: 'native', due_at: iso(now + 2) }, 'out', 2, 2],
       [{ status: 'failed', segments: { of: 2, out: [{}] }, updated_at: iso(now - 1) }, 'out', -1, 1],
       [{ status: 'pending', retry_at: iso(now + 40 * dayMs), failure }, 'waiting', 40 * dayMs, 2],

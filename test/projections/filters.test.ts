@@ -5,6 +5,7 @@ import { Pool, type PoolClient } from 'pg';
 import { migrate } from '#projections/engine/tables.ts';
 import { listPosts, type PostFilters } from '#projections/queries/post-queries.ts';
 import { listTargets, type TargetFilters } from '#projections/queries/target-queries.ts';
+import { view } from '#projections/shapes.ts';
 import { readSettings } from '#services/api/call/lists.ts';
 import { fillLists, postValues, singlesAndPairs, targetValues, workspaceId } from '#test/support/filtered-lists.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -110,7 +111,7 @@ suite('lists by each filter and each pair of filters', { timeoutMs: 120_000 }, (
   t('targets: the rows that match, in order, by index, from the start and from the middle', async () => {
     const { rows } = await pool.query<Target>(
       `select t.*, ${iso('t.due_at')} as at, p.client_id as post_client_id, p.external_ref
-       from read.post_targets t join read.posts p on p.id = t.post_id order by t.due_at, t.id`,
+       from ${view('post_targets')} t join ${view('posts')} p on p.id = t.post_id order by t.due_at, t.id`,
     );
     await compare<Target, TargetFilters>(
       rows,
@@ -136,7 +137,7 @@ suite('lists by each filter and each pair of filters', { timeoutMs: 120_000 }, (
   t('posts: the rows that match, in order, by index, from the start and from the middle', async () => {
     const { rows } = await pool.query<Post>(
       `select *, ${iso('scheduled_at')} as at, ${iso('created_at')} as created
-       from read.posts order by created_at desc, id desc`,
+       from ${view('posts')} order by created_at desc, id desc`,
     );
     // The posts of the rare client go to its accounts alone, as all do here.
     await compare<Post, PostFilters>(

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { posts } from '#projections/models/posts.ts';
+import { view } from '#projections/shapes.ts';
 import { everyEventIsProjected, given, ids, instant, on } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { failure, postBody } from '#test/support/samples.ts';
@@ -143,6 +144,15 @@ suite('read models: posts', (t) => {
     await given(...started)
       .project(pool, posts)
       .sees([{ id, status: 'scheduled', shown_status: 'publishing', publishing_count: 1 }]);
+    const said = { handle: null, askAt: instant(40), until: instant(90) };
+    await given(...started, targetA('TargetAcceptedByPlatform', { ...claim, ...said }))
+      .project(pool, posts)
+      .sees([
+        {
+          ...{ id, status: 'scheduled', shown_status: 'publishing', publishing_count: 1 },
+          counts: { total: 2, pending: 1, processing: 1 },
+        },
+      ]);
     const settle = (targetId: string, outcome: string, publishedAt: string | null) =>
       post('PostTargetSettled', { targetId, targetRevision: 2, outcome, publishedAt });
     const partly = [...started, targetA('TargetPublished', out), settle(a, 'published', instant(90))];
@@ -345,7 +355,7 @@ suite('read models: posts', (t) => {
     await given(plan, ...fanOut, revise(a, b), revise(a), revise(a), cancel)
       .project(pool, posts)
       .sees([{ id }]);
-    const { rows } = await pool.query('select intents from read.posts');
+    const { rows } = await pool.query(`select intents from ${view('posts')}`);
     assert.deepEqual(
       rows[0].intents.map((one: { kind: string; targetIds: string[] }) => [one.kind, one.targetIds]),
       [

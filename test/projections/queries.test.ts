@@ -26,6 +26,7 @@ import { readPostingRules, slotsOf, takenSlotsOf, workspacesWithQuota } from '#p
 import { countedTargets, usedPlaces } from '#projections/queries/quota-targets.ts';
 import { sameTexts } from '#projections/queries/same-texts.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';
+import { view } from '#projections/shapes.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { readSettings } from '#services/api/call/lists.ts';
 import { watched } from '#test/support/pool.ts';
@@ -220,7 +221,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     const range = { from: '2026-02-01T05:00:00.000Z', to: '2026-02-01T05:10:00.000Z' };
     const { text } = await planOf(() => listPosts(knex, big, range, { after: null, limit: 100 }));
     assert.doesNotMatch(text, /Seq Scan/);
-    const { rows } = await pool.query('select post_id, id from read.post_targets limit 1');
+    const { rows } = await pool.query(`select post_id, id from ${view('post_targets')} limit 1`);
     await indexed('target', () => getTarget(knex, big, rows[0].id));
     await indexed('campaign with the number of its posts', () => getCampaign(knex, big, bigCampaign));
     const assets = await pool.query('select id from read.media limit 20');
@@ -233,7 +234,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       ),
     );
     assert.doesNotMatch(byIds, /Seq Scan/);
-    const targets = await pool.query('select id from read.post_targets limit 100');
+    const targets = await pool.query(`select id from ${view('post_targets')} limit 100`);
     const ids = targets.rows.map(({ id }) => id);
     const { text: clients } = await planOf(() => clientsOfTargets(knex, big, ids));
     assert.doesNotMatch(clients, /Seq Scan/);
@@ -434,7 +435,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
 
   t('the search for overdue targets reads its index, and a page of it', async () => {
     const { rows } = await pool.query(
-      'select id, due_at::text as at from read.post_targets order by due_at, id limit 1',
+      `select id, due_at::text as at from ${view('post_targets')} order by due_at, id limit 1`,
     );
     for (const { at, id } of [beforeAllTargets, rows[0]]) {
       const found = await pool.query(`explain (analyze, format json) ${unfinishedSql}`, [
@@ -489,7 +490,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
       );
       await pool.query('analyze read.posts_v1');
       const { rows } = await pool.query(
-        `select id, recycle_at::text as at from read.posts where recycle_at is not null order by recycle_at, id limit 1`,
+        `select id, recycle_at::text as at from ${view('posts')} where recycle_at is not null order by recycle_at, id limit 1`,
       );
       const lowest = beforeAllRecycles.id;
       for (const [sql, values] of [
@@ -550,7 +551,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
   });
 
   t('another workspace sees nothing', async () => {
-    const { rows } = await pool.query('select id, post_id from read.post_targets limit 1');
+    const { rows } = await pool.query(`select id, post_id from ${view('post_targets')} limit 1`);
     const other = randomUUID();
     assert.equal(await getPost(pool, other, rows[0].post_id), null);
     assert.equal(await getTarget(knex, other, rows[0].id), null);

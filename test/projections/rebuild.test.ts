@@ -5,6 +5,7 @@ import { PositionWatch } from '#projections/engine/positions.ts';
 import { rebuild } from '#projections/engine/rebuild.ts';
 import { type RunningProjections, runProjections } from '#projections/engine/run.ts';
 import { projectionOf } from '#projections/index.ts';
+import { view } from '#projections/shapes.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry } from '#runtime/consuming/parked-requests.ts';
@@ -80,7 +81,7 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
     })();
     try {
       await until('a few posts are there', async () => {
-        const { rows } = await world.pool.query('select count(*)::int as n from read.posts');
+        const { rows } = await world.pool.query(`select count(*)::int as n from ${view('posts')}`);
         return rows[0].n > 20;
       });
       const result = await rebuild({ ...world, name: 'posts', signal: stop.signal });
@@ -124,7 +125,7 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
   t('a comparison finds a changed row, a missing row and an extra row', async () => {
     const position = await world.append(story());
     await settled(position);
-    const { rows } = await world.pool.query('select id from read.post_targets limit 2');
+    const { rows } = await world.pool.query(`select id from ${view('post_targets')} limit 2`);
     const [changed, missing] = rows.map((row) => row.id);
     await world.pool.query(`update read.post_targets_v2 set attempts = attempts + 1 where id = $1`, [changed]);
     await world.pool.query(`delete from read.post_targets_v2 where id = $1`, [missing]);

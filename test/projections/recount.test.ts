@@ -8,6 +8,7 @@ import { migrate } from '#projections/engine/tables.ts';
 import { projectionOf } from '#projections/index.ts';
 import { posts, withTargets } from '#projections/models/posts.ts';
 import { postTargets, type TargetRow } from '#projections/models/targets.ts';
+import { view } from '#projections/shapes.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -292,13 +293,16 @@ suite('recounts', { timeoutMs: 120_000 }, (t) => {
         else if (random.next() < 0.6) {
           target('TargetPublishStarted', claim);
           target('TargetHandedToPlatform', { ...claim, nativeId: 'n', dueAt: plan.dueAt });
+        } else if (random.next() < 0.7) {
+          target('TargetPublishStarted', claim);
+          target('TargetAcceptedByPlatform', { ...claim, handle: null, askAt: plan.dueAt, until: plan.dueAt });
         }
       }
       const decoded = await history(events, { codec, workspaceId: randomUUID() });
       // A post that is created in one batch with its targets is counted in memory, too: SQL counts from the second batch.
       await applyTo(pool, projection, decoded.slice(0, 1));
       await applyTo(pool, projection, decoded.slice(1));
-      const { rows } = await pool.query('select * from read.posts where id = $1', [postId]);
+      const { rows } = await pool.query(`select * from ${view('posts')} where id = $1`, [postId]);
       const { shown_status: _generated, searched: _searched, searched_revision: _of, ...raw } = rows[0];
       const folded = rowOf(
         posts,

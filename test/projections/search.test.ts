@@ -7,6 +7,7 @@ import { runProjections } from '#projections/engine/run.ts';
 import { migrate } from '#projections/engine/tables.ts';
 import { projectionOf } from '#projections/index.ts';
 import { listPosts } from '#projections/queries/post-queries.ts';
+import { view } from '#projections/shapes.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { searchedCharacters } from '#schemas/post.ts';
@@ -203,7 +204,7 @@ suite('searching posts', (t) => {
     );
     for (const needle of needles) {
       const { rows } = await pool.query(
-        `select id from read.posts where workspace_id = $1 and body ->> 'content' ilike $2`,
+        `select id from ${view('posts')} where workspace_id = $1 and body ->> 'content' ilike $2`,
         [workspaceId, `%${needle.replace(/[\\%_]/g, '\\$&')}%`],
       );
       assert.deepEqual((await found(workspaceId, needle)).toSorted(), rows.map(({ id }) => id).toSorted(), needle);
@@ -229,7 +230,7 @@ suite('searching posts after a rebuild', { timeoutMs: 60_000 }, (t) => {
       const running = runProjections({ ...world, names: ['posts'], signal: stop.signal });
       await world.append([draft(first, 'Coffee one')], workspaceId);
       await until('the post shows', async () => {
-        const { rows } = await world.pool.query('select count(*)::int as n from read.posts');
+        const { rows } = await world.pool.query(`select count(*)::int as n from ${view('posts')}`);
         return rows[0].n === 1;
       });
       assert.deepEqual(await found(workspaceId, 'COFFEE'), [first]);

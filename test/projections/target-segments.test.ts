@@ -19,6 +19,7 @@ suite('segments of a target', (t) => {
       pending: ['pending', 'pending', 'pending'],
       handed_to_platform: ['pending', 'pending', 'pending'],
       publishing: ['publishing', 'pending', 'pending'],
+      processing: ['publishing', 'pending', 'pending'],
       published: ['published', 'published', 'published'],
       failed: ['failed', 'failed', 'failed'],
       rate_limited: ['pending', 'pending', 'pending'],

@@ -281,6 +281,15 @@ suite('read models: targets', (t) => {
         await sees([...twice, event], { deferred_since: null });
       }
     }
+    const accepted = target('TargetAcceptedByPlatform', {
+      ...{ ...claim, handle: { id: 'h1' }, askAt: instant(11), until: instant(40) },
+    });
+    const processing = { status: 'processing', failure: null, retry_at: null, next_action_at: instant(11) };
+    await sees([started, accepted], { ...processing, processing_until: instant(40) });
+    await sees([started, unknown, accepted], { ...processing, processing_until: instant(40) });
+    await sees([deferred, started, accepted], { ...processing, deferred_since: null });
+    await sees([started, accepted, unknown], { status: 'outcome_unknown', failure, next_action_at: instant(12) });
+    await sees([started, accepted, settle({ outcome: 'failed', failure })], { status: 'failed', failure });
     const looked = target('TargetAbsenceObserved', { ...claim, observedAt: instant(11) });
     await sees([started, unknown, looked], { status: 'outcome_unknown', next_action_at: instant(12), failure });
     await sees([started, unknown, settle({ outcome: 'failed', failure })], { status: 'failed', failure });

@@ -6,7 +6,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { runPublisher } from '#services/publisher/publisher.ts';
 import { drainSignal } from './drain-signal.ts';
-import { openPublishing, quick, quickBackOff, quickLooks } from './publishing.ts';
+import { openPublishing, quick, quickBackOff, quickLooks, quickProcessing } from './publishing.ts';
 
 const parts = await openPublishing(process.argv[2] ?? '', { faultPoint });
 const draining = drainSignal();
@@ -26,6 +26,7 @@ await runPublisher(
     pollMs: 25,
     absencePolicy: quickLooks,
     rateLimitBackOff: quickBackOff,
+    processingRest: quickProcessing,
   },
   draining,
 );

@@ -36,6 +36,7 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { type Outcomes, type OutcomesDeps, startOutcomes } from '#services/outcomes/outcomes.ts';
 import type { PublisherConfig } from '#services/publisher/deps.ts';
 import { type PublisherDeps, runPublisher } from '#services/publisher/publisher.ts';
+import type { ProcessingRest } from '#services/publisher/reconcile-schedule.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import type { ReadyAsset } from './assets.ts';
@@ -57,7 +58,9 @@ export const quick: PublisherConfig = {
 export const quickLooks: AbsencePolicy = { looks: 3, gapMs: 400 };
 /** Shortest waits after rate limits. */
 export const quickBackOff: BackOff = { firstMs: 50, maxMs: 400 };
-export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20 };
+/** Bounds of the time between two questions about a post that its network accepted. */
+export const quickProcessing: ProcessingRest = { minMs: 50, maxMs: 1_000 };
+export const quickNetwork = { boundaryDeadlineMs: 600, settleWindowMs: 800, pollMs: 20, askMs: 100 };
 
 /** A clock that a test moves ahead. */
 export class MovedClock implements Clock {
@@ -71,7 +74,7 @@ export class MovedClock implements Clock {
 }
 
 /** Keys that several processes of one test derive without a table. */
-class DerivedKeys implements DataKeys {
+export class DerivedKeys implements DataKeys {
   async forWriting(clientId: string): Promise<Buffer> {
     return createHash('sha256').update(clientId).digest();
   }
@@ -197,6 +200,7 @@ export class PublishingWorld {
       pollMs: 25,
       absencePolicy: quickLooks,
       rateLimitBackOff: quickBackOff,
+      processingRest: quickProcessing,
       ...deps,
     };
     return this.run((signal) => runPublisher(given, signal));

@@ -8,8 +8,10 @@ import type {
   FindOutcome,
   FindRequest,
   HandOverOutcome,
+  Json,
   NativeScheduler,
   PlatformAdapter,
+  Processing,
   PublishOutcome,
   PublishRequest,
   PublishSteps,
@@ -19,9 +21,9 @@ import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
-import { down, schedulerRefused, unknown } from './answers.ts';
+import { down, refused, schedulerRefused, unknown } from './answers.ts';
 import { comment } from './comment.ts';
-import { faultsOf } from './faults.ts';
+import { type Fault, faultsOf } from './faults.ts';
 import { segmentHash } from './ids.ts';
 import { imitations } from './imitations.ts';
 import { SandboxInsights } from './insights.ts';
@@ -33,7 +35,7 @@ import { NetworkUnavailable } from './network-unavailable.ts';
 import type { SandboxOptions } from './options.ts';
 import { member, prepare } from './prepare.ts';
 import { nativePlan, SandboxScheduler } from './scheduler.ts';
-import { firing, type Script, said, scriptOf, untilAborted } from './script.ts';
+import { firing, processingMs, processingOf, type Script, said, scriptOf, untilAborted } from './script.ts';
 
 const nothing: Looked = { given: [], refusal: null };
 
@@ -105,6 +107,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
 
   absenceIsProof(platform: Platform): boolean {
     return rulesOf(platform).publish.absenceIsProof;
+  }
+
+  processingLimitMs(platform: Platform): number | null {
+    return imitations[platform].processes === true ? (this.#options.acceptedLimitMs ?? 60_000) : null;
   }
 
   listsOwnPosts(platform: Platform): boolean {
@@ -221,10 +227,13 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   /** Makes the boundary call, once. A failure from here on leaves its effect unknown. */
   async #call(call: CreateCall, { script, line, native }: Crossing, signal: AbortSignal): Promise<Made> {
     const { refusal, answer, lateMs } = script;
+    const processing = native === null ? script.processing : null;
     let post: CreatedPost | null = null;
     try {
       if (refusal !== null) await line.refuse(call, 'failure' in refusal ? refusal.failure.code : refusal.kind);
       else if (answer === 'timeout_before' || answer === 'error_before') await line.refuse(call, answer);
+      else if (processing !== null && processing.name !== 'processing') await line.refuse(call, processing.name);
+      else if (processing !== null) post = await line.create(call, processingMs(processing));
       else if (native === null) post = await line.create(call, answer === 'late' ? lateMs : 0);
       else {
         post = await line.schedule(call, native);
@@ -240,10 +249,35 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       line.close();
     }
     if (refusal !== null) return refusal;
-    if (post !== null) this.#options.faultPoint?.('sandbox.post_accepted');
+    if (post !== null || (processing !== null && answer === null)) this.#options.faultPoint?.('sandbox.post_accepted');
     if (answer === 'timeout_before' || answer === 'timeout_after') await untilAborted(signal);
+    if (processing !== null && answer === null) return { kind: 'accepted', ...this.#processing(call.key) };
     if (post === null || answer !== null) return { kind: 'unknown', failure: unknown(said[answer ?? 'error_before']) };
     return { kind: 'published', ...published(post) };
+  }
+
+  /** @param key of the call */
+  #processing(key: string): Processing {
+    const askAt = new Date(Date.now() + (this.#options.askMs ?? 1_000)).toISOString();
+    return { handle: { id: key }, askAt };
+  }
+
+  /** What the network says of a post that it does not show; null: it has accepted none. */
+  async #lookedAt(
+    { platform, targetId }: PublishRequest,
+    scripted: Fault,
+    key: string,
+  ): Promise<ReconcileOutcome | null> {
+    const call = await this.#network.newestCall(platform, targetId, key);
+    if (call === null) return null;
+    const { refusal, ageMs } = call;
+    // The call was refused or lost by another fault.
+    if (refusal !== null && refusal !== scripted.name) return null;
+    if (refusal === 'processing_failed' && ageMs >= processingMs(scripted)) {
+      const platformMessage = 'The post was refused after it was looked at';
+      return { kind: 'failed', failure: { ...refused(platform, 'reject'), platformMessage } };
+    }
+    return { kind: 'processing', ...this.#processing(key) };
   }
 
   /** By account, content and time, for every caller and every key. */
@@ -261,10 +295,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     }
   }
 
-  async reconcile(request: PublishRequest, boundary: Checkpoint): Promise<ReconcileOutcome> {
+  async reconcile(request: PublishRequest, boundary: Checkpoint, handle: Json = null): Promise<ReconcileOutcome> {
     const { platform, targetId } = request;
     const faults = faultsOf(request.content, request.account.username);
-    const key = member(boundary.data, 'key');
+    const key = member(handle, 'id') ?? member(boundary.data, 'key');
     if (key === null) return { kind: 'undecided' };
     const hash = member(boundary.data, 'contentHash');
     // With another text the search would find the wrong post.
@@ -275,6 +309,9 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       }
       const post = await this.#network.visible(platform, targetId, key);
       if (post !== null) return { kind: 'present', ...published(post) };
+      const scripted = processingOf(platform, faults);
+      const looked = scripted === null ? null : await this.#lookedAt(request, scripted, key);
+      if (looked !== null) return looked;
       return { kind: rulesOf(platform).publish.readsBack === 'evidence' ? 'undecided' : 'absent' };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'undecided' };

@@ -20,6 +20,14 @@
  * | `late`           | answers 504; the post appears after the time given (default 5 s)    | unknown, then present |
  * | `unreadable`     | does not answer when reconciling                                    | undecided           |
  *
+ * On networks that look at a post before they show it (facebook, tiktok, youtube); elsewhere these are plain text:
+ *
+ * | fault               | what the network does                                            | outcome             |
+ * |---------------------|------------------------------------------------------------------|---------------------|
+ * | `processing`        | accepts the post, and shows it after the time given (default 5 s) | accepted, present   |
+ * | `processing_failed` | accepts the post, and refuses it after the time given (default 5 s) | accepted, failed  |
+ * | `processing_never`  | accepts the post, and never shows it                             | accepted, processing |
+ *
  * Faults of requests for figures; in the text for one post, in the account's name for all posts of the account:
  *
  * | fault                 | what the network does                                                              |
@@ -65,6 +73,9 @@ export const faultNames = [
   'error_after',
   'late',
   'unreadable',
+  'processing_failed',
+  'processing_never',
+  'processing',
   'removed',
   'metrics_nonsense',
   'metrics_down',

@@ -76,6 +76,8 @@ export interface Imitation {
   }) => PostIds;
   /** Null: the network takes no comment from its callers. */
   readonly comments: Comments | null;
+  /** The network looks at some posts before it shows them. Absent: it shows at once what it takes. */
+  readonly processes?: true;
   /** Absent: the network has no scheduler. */
   readonly scheduler?: Scheduler;
   /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */

@@ -116,6 +116,20 @@ export class Network {
     return row ?? null;
   }
 
+  /** The newest call with this key; null: the network got none. */
+  async newestCall(
+    platform: Platform,
+    targetId: string,
+    key: string,
+  ): Promise<{ readonly refusal: string | null; readonly ageMs: number } | null> {
+    const [row] = await this.#query<{ refusal: string | null; ageMs: number }>(
+      `select refusal, (extract(epoch from clock_timestamp() - seen_at) * 1000)::float8 as "ageMs" from sandbox.ledger
+       where platform = $1 and client_key = $3 and target_id = $2 order by seq desc limit 1`,
+      [platform, targetId, key],
+    );
+    return row ?? null;
+  }
+
   /** Visible posts of the account with that content, made in that time; the oldest 20. */
   ownPosts(request: FindRequest): Promise<readonly CreatedPost[]> {
     const { platform, account, from, until } = request;

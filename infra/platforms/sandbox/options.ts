@@ -11,6 +11,10 @@ export interface SandboxOptions {
   readonly pollMs?: number;
   /** Milliseconds after which a container that is not ready defers the target, default 60,000. */
   readonly processingLimitMs?: number;
+  /** Milliseconds between two questions about a post that a network accepted, as it names them, default 1,000. */
+  readonly askMs?: number;
+  /** Milliseconds in which a network shows or refuses a post that it accepted, default 60,000. */
+  readonly acceptedLimitMs?: number;
   /** For its own probe of files. Default: the ffmpeg on PATH, else the npm package's. */
   readonly ffmpegPath?: string | null;
   /** Called at each named gap, where a test may end the process. */

@@ -65,6 +65,7 @@ export class SandboxScheduler implements NativeScheduler {
 
   async handOver(request: HandOverRequest, steps: PublishSteps): Promise<HandOverOutcome> {
     const made = await this.#create(request, steps);
+    if (made.kind === 'accepted') throw new Error('the sandbox looks at no post of its own scheduler');
     return made.kind === 'published' ? { kind: 'handed_over', nativeId: made.externalId } : made;
   }
 

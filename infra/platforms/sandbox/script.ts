@@ -1,9 +1,11 @@
 /** Decides before the boundary how the network answers one try. */
 import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
 import { publishCheck } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
 import { refused } from './answers.ts';
 import type { Fault, FaultName } from './faults.ts';
 import { sandboxProfile } from './ids.ts';
+import { imitations } from './imitations.ts';
 import type { Looked } from './media.ts';
 import type { Network } from './network.ts';
 
@@ -37,7 +39,20 @@ export interface Script {
   readonly lateMs: number;
   /** Milliseconds for which the worker hangs after the boundary append. */
   readonly hangMs: number;
+  /** Null: the network shows the post at once. */
+  readonly processing: Fault | null;
 }
+
+const processingFaults = ['processing_failed', 'processing_never', 'processing'] as const;
+
+/** What is scripted of a post that the network looks at before it shows it; null: nothing. */
+export const processingOf = (platform: Platform, faults: readonly Fault[]): Fault | null =>
+  imitations[platform].processes === true
+    ? (faults.find(({ name }) => processingFaults.some((one) => one === name)) ?? null)
+    : null;
+
+/** Milliseconds that the network looks at it. */
+export const processingMs = ({ durationMs }: Fault): number => durationMs ?? 5_000;
 
 /** The scripted fault of that name; null where it does not strike now. */
 export async function firing(
@@ -88,12 +103,14 @@ export async function scriptOf(
   network: Network,
   request: PublishRequest,
   faults: readonly Fault[],
-  looked: Looked,
+  media: Looked,
   admitted: boolean,
 ): Promise<Script> {
-  const refusal = admitted ? null : await refusalOf(network, request, faults, looked);
+  const refusal = admitted ? null : await refusalOf(network, request, faults, media);
   const hang = await firing(network, request, faults, 'hang');
-  const rest = { refusal, hangMs: hang === null ? 0 : (hang.durationMs ?? 5000) };
+  const looked = refusal === null ? processingOf(request.platform, faults) : null;
+  const processing = looked === null ? null : await firing(network, request, [looked], looked.name);
+  const rest = { refusal, processing, hangMs: hang === null ? 0 : (hang.durationMs ?? 5000) };
   for (const name of refusal === null ? answers : []) {
     const fault = await firing(network, request, faults, name);
     if (fault !== null) return { ...rest, answer: name, lateMs: fault.durationMs ?? 5000 };

@@ -1,7 +1,7 @@
 import type { PublishOutcome } from '#contracts/ports/platform.ts';
 
 /** What became of a boundary call that published nothing that its answer names. */
-export type NotPublished = Exclude<PublishOutcome, { readonly kind: 'published' }>;
+export type NotPublished = Exclude<PublishOutcome, { readonly kind: 'published' | 'accepted' }>;
 
 /** The same of a call before the boundary. */
 export type Failed = Exclude<NotPublished, { readonly kind: 'nothing_sent' }>;

@@ -1,4 +1,4 @@
-import { approvalTooLate, cadenceReached, outcomeUnknown } from '#domain/publish-failures.ts';
+import { approvalTooLate, cadenceReached, notShown, outcomeUnknown } from '#domain/publish-failures.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { targetPublic } from '#schemas/http/webhook-events/target.ts';
 import type { Failure, TargetEvent } from '#schemas/target.ts';
@@ -143,6 +143,17 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
         }),
       },
     ],
+    TargetAcceptedByPlatform: [
+      {
+        type: 'target.processing',
+        ofStream: ({ data }, { ids }) => ({
+          ...ids,
+          attempts: data.attempt,
+          askAt: data.askAt,
+          processingUntil: data.until,
+        }),
+      },
+    ],
     TargetPublished: [
       {
         type: 'target.published',
@@ -210,7 +221,7 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
           ...ids,
           attempts: data.attempt,
           failure: short(data.failure),
-          reason: data.reason ?? 'no_answer',
+          reason: data.reason ?? (data.failure.code === notShown.code ? 'not_shown' : 'no_answer'),
           reconcileAt: data.reconcileAt,
         }),
       },
@@ -327,6 +338,8 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
         return { ...subject, attempts: event.data.attempt, unknown: false };
       case 'TargetOutcomeUnknown':
         return { ...subject, unknown: true };
+      case 'TargetAcceptedByPlatform':
+        return { ...subject, unknown: false };
       case 'TargetPublished':
         return { ...subject, externalId: event.data.externalId };
       case 'TargetOutcomeSettled':

@@ -30,8 +30,8 @@ const RequeueReason = OpenEnum(
 );
 const UnknownReason = OpenEnum(
   'TargetUnknownReason',
-  ['no_answer', 'restored'],
-  'no_answer: the network did not answer the call; restored: the service was restored from an older copy, and may have published the post since then. What the network does not show then proves nothing: where it does not have the post, a person decides.',
+  ['no_answer', 'not_shown', 'restored'],
+  'no_answer: the network did not answer the call; not_shown: it accepted the post, and has neither shown nor refused it within its time; restored: the service was restored from an older copy, and may have published the post since then. What the network does not show then proves nothing: where it does not have the post, a person decides.',
 );
 const comment = targetEvents.TargetFirstCommentFailed.properties;
 const CommentFailure = Named(
@@ -118,6 +118,8 @@ const UndoThen = said(
 );
 /** A network with a scheduler. */
 const onNative = { ...exampleTarget, platform: 'facebook' } as const;
+/** A network that shows a post only after it has looked at it. */
+const onTiktok = { ...exampleTarget, platform: 'tiktok' } as const;
 const exampleNativeId = '104857600000001_122093716334567';
 
 export const targetPublic = {
@@ -177,6 +179,19 @@ export const targetPublic = {
       ...exampleTarget,
       attempts: 1,
     },
+  ),
+  'target.processing': publicEvent(
+    'The network accepted the post of a target and does not show it yet. The service asks until it does; nothing has to be done.',
+    Type.Object({
+      ...targetIds,
+      attempts: Attempts,
+      askAt: said(Instant, 'When the service asks the network for the first time.'),
+      processingUntil: said(
+        Instant,
+        'By when the network shows or refuses it; after that its outcome is unknown: `target.outcome_unknown`.',
+      ),
+    }),
+    { ...onTiktok, attempts: 1, askAt: instants.due, processingUntil: instants.later },
   ),
   'target.handed_to_platform': publicEvent(
     'The network’s own scheduler has the target and publishes it when it is due.',

@@ -38,6 +38,7 @@ export const wasDueBefore = (target: ScheduledTarget, { restoredAt }: Restore): 
     case 'rate_limited':
       return attemptAt(target) <= restoredAt;
     case 'publishing':
+    case 'processing':
     case 'outcome_unknown':
       return true;
     default:
@@ -67,6 +68,7 @@ export const recordRestored = (command: RecordRestored, state: TargetState): rea
   });
   switch (state.status) {
     case 'publishing':
+    case 'processing':
     case 'outcome_unknown':
       return [unknown(claimOf(state))];
     case 'pending':

@@ -4,6 +4,7 @@ import { publishUnanswered } from '../publish-failures.ts';
 import { commentAfter, commentOfFound } from './first-comment.ts';
 import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
 import type { RetryPolicy } from './outcome.ts';
+import { foundAccepted } from './processing.ts';
 import { requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
@@ -26,6 +27,8 @@ export interface Settle {
     | { readonly kind: 'failed'; readonly failure: Failure }
     /** The network's own scheduler has the post. */
     | { readonly kind: 'handed_over'; readonly nativeId: string }
+    /** The network accepted the post and does not show it yet; instants as in TargetAcceptedByPlatform. */
+    | { readonly kind: 'processing'; readonly handle: unknown; readonly askAt: string; readonly until: string }
     /**
      * `proof`: the network reports that this attempt can never appear; without proof the outcome stays unknown. `policy`:
      * the waits before the next attempts; absent: the next one starts at once.
@@ -38,19 +41,21 @@ const maxProven = 3;
 
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
   const { outcome, by, now, commentDueAt = null } = command;
-  if (state.status === 'handed_to_platform' && by === 'reconcile') {
+  if ((state.status === 'handed_to_platform' || state.status === 'processing') && by === 'reconcile') {
+    const ended = (event: TargetEvent) => (state.status === 'processing' ? [event] : settleHandedOver(state, event));
     if (outcome.kind === 'published') {
       const comment = commentAfter(commentDueAt, outcome.externalId);
-      return [...settleHandedOver(state, settledBy(by, publishedAs(outcome))), ...comment];
+      return [...ended(settledBy(by, publishedAs(outcome))), ...comment];
     }
     if (outcome.kind === 'failed') {
-      return settleHandedOver(state, settledBy(by, { outcome: 'failed', failure: outcome.failure }));
+      return ended(settledBy(by, { outcome: 'failed', failure: outcome.failure }));
     }
     return [];
   }
   const target = requireUnknown(state);
   if (by === 'admin') requireUnknownSegment(target, command);
   if (outcome.kind === 'handed_over') return handedOver(target, outcome);
+  if (outcome.kind === 'processing') return foundAccepted(target, outcome);
   if (outcome.kind === 'absent') {
     // After a restore nothing that a network does not show proves anything: of calls in the time that was lost nothing is known.
     const isProof = outcome.proof && (by === 'admin' || !target.restored);

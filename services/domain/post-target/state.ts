@@ -58,6 +58,16 @@ export interface TargetCommon extends PlannedTarget {
   readonly appliedCommands: readonly string[];
 }
 
+/** What a network said that accepted the post and does not show it yet. */
+export interface Acceptance {
+  /** How the network is asked for the post. */
+  readonly handle: unknown;
+  readonly acceptedAt: string;
+  readonly askAt: string;
+  /** The instant from which the outcome is unknown. */
+  readonly until: string;
+}
+
 /** The comment that follows the published target, until it is posted or given up. */
 export type FirstComment =
   | { readonly status: 'due'; readonly try: number; readonly dueAt: string }
@@ -99,11 +109,19 @@ type Situation =
       /** Only of a hand-over after its boundary; null: nobody has canceled it. */
       readonly undo: CancelRequest | null;
     }
+  | {
+      readonly status: 'processing';
+      readonly takeover: number;
+      readonly boundary: TargetCheckpoint;
+      readonly accepted: Acceptance;
+    }
   | { readonly status: 'rate_limited'; readonly retryAt: string }
   | {
       readonly status: 'outcome_unknown';
       readonly takeover: number;
       readonly boundary: TargetCheckpoint | null;
+      /** The network accepted the post of this attempt, and never showed it; null: it said nothing of it. */
+      readonly accepted: Acceptance | null;
       /** When the outcome of the latest call became unknown: the questions to the network count from it. */
       readonly askedFrom: string;
       /** The store was restored since: what the network does not show proves nothing. */
@@ -160,7 +178,7 @@ export interface Claim {
 export const claimOf = ({
   common,
   takeover,
-}: TargetIn<'publishing' | 'outcome_unknown' | 'handed_to_platform'>): Claim => ({
+}: TargetIn<'publishing' | 'processing' | 'outcome_unknown' | 'handed_to_platform'>): Claim => ({
   attempt: common.attempts,
   takeover,
 });

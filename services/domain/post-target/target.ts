@@ -8,6 +8,7 @@ import { evolveNative } from './native.ts';
 import * as outcome from './outcome.ts';
 import * as overdue from './overdue.ts';
 import { lapsePlace } from './places.ts';
+import * as processing from './processing.ts';
 import * as publish from './publish.ts';
 import * as restored from './restored.ts';
 import * as schedule from './schedule.ts';
@@ -86,6 +87,8 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       if (state.status !== 'outcome_unknown') return state;
       return { ...state, boundary: null, common: withSegment(common, event.data) };
 
+    case 'TargetAcceptedByPlatform':
+      return processing.evolveAccepted(state, event.data, fact);
     case 'TargetPublished':
       return { status: 'published', ...postOf(event.data), removedAt: null, firstComment: null, common };
     case 'TargetFailed': {
@@ -114,13 +117,18 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       if (state.status === 'outcome_unknown' && isRestored) {
         return { ...state, restored: true, askedFrom: fact.occurredAt, absences: [] };
       }
-      if (state.status !== 'publishing' && state.status !== 'handed_to_platform') return state;
+      if (state.status !== 'publishing' && state.status !== 'processing' && state.status !== 'handed_to_platform') {
+        return state;
+      }
       const { takeover, boundary } = state;
       const since = { ...common, deferredSince: null, unknownSince: common.unknownSince ?? fact.occurredAt };
-      const asked = { askedFrom: fact.occurredAt, absences: [], restored: isRestored };
+      const accepted = state.status === 'processing' ? state.accepted : null;
+      const asked = { askedFrom: fact.occurredAt, absences: [], restored: isRestored, accepted };
       // An undo of what the network had has failed by now.
-      const of =
-        state.status === 'publishing' ? { nativeId: null, undo: state.undo } : { nativeId: state.nativeId, undo: null };
+      const of = {
+        nativeId: state.status === 'handed_to_platform' ? state.nativeId : null,
+        undo: state.status === 'publishing' ? state.undo : null,
+      };
       return { status: 'outcome_unknown', takeover, boundary, ...asked, ...of, common: since };
     }
     case 'TargetAbsenceObserved':
@@ -275,6 +283,8 @@ export type TargetCommand =
   | outcome.RecordDeferred
   | outcome.RecordHeld
   | outcome.RecordUnknown
+  | processing.RecordAccepted
+  | processing.RecordNotShown
   | restored.RecordRestored
   | outcome.RecordRemoved
   | firstComment.StartFirstComment
@@ -338,6 +348,10 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return outcome.recordHeld(command, state);
     case 'RecordUnknown':
       return outcome.recordUnknown(command, state);
+    case 'RecordAccepted':
+      return processing.recordAccepted(command, state);
+    case 'RecordNotShown':
+      return processing.recordNotShown(command, state);
     case 'RecordRestored':
       return restored.recordRestored(command, state);
     case 'RecordRemoved':

@@ -147,7 +147,7 @@ const limitsOf = async (call: ToolCall, query: LimitQuery): Promise<Limits> => {
 
 /** How many targets are counted to say what is due: of more, nothing is said. */
 const maxDue = 100;
-const waiting = ['pending', 'awaiting_approval', 'handed_to_platform', 'publishing', 'rate_limited'];
+const waiting = ['pending', 'awaiting_approval', 'handed_to_platform', 'publishing', 'processing', 'rate_limited'];
 
 /** Null where it is not known: the credential may not read posts, or more are due than are counted. */
 const dueOf = async (

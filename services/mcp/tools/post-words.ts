@@ -95,6 +95,10 @@ const states: Readonly<Record<string, readonly [reason: string, whatToDo: string
     'Nothing. cancel and reschedule ask the network to give it back.',
   ],
   publishing: ['It is on its way.', 'Ask again in some seconds.'],
+  processing: [
+    'Its network has accepted it, and shows it once it has looked at it.',
+    'Nothing: the network is being asked. Do not post it again.',
+  ],
   published: ['It is out.', 'Nothing. post_performance has its figures.'],
   rate_limited: ['The network or its limits let no more through now.', 'Nothing: it is tried again by itself.'],
   outcome_unknown: [
@@ -243,7 +247,14 @@ export const pendingLine = (cuts: Cuts, pending: Pending): string | null =>
 const isSentBack = ({ lastDecision, approvalId }: Pick<Post, 'lastDecision' | 'approvalId'>): boolean =>
   lastDecision?.status === 'changes_requested' && lastDecision.approvalId === approvalId;
 
-const waiting = new Set(['pending', 'handed_to_platform', 'publishing', 'rate_limited', 'outcome_unknown']);
+const waiting = new Set([
+  'pending',
+  'handed_to_platform',
+  'publishing',
+  'processing',
+  'rate_limited',
+  'outcome_unknown',
+]);
 
 /** What a caller should do about a post. */
 export const nextStepOf = (post: Pick<Post, 'status' | 'targets' | 'lastDecision' | 'approvalId'>): string => {

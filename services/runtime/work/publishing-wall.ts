@@ -20,6 +20,7 @@ type Kind = 'figure' | 'question' | 'outward' | 'scheduler';
 export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapter>]: Kind } = {
   boundaryDeadlineMs: 'figure',
   settleWindowMs: 'figure',
+  processingLimitMs: 'figure',
   absenceIsProof: 'figure',
   listsOwnPosts: 'figure',
   reconcile: 'question',

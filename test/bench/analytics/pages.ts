@@ -6,6 +6,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { columnOf, createStatements, tableOf } from '#projections/analytics/tables.ts';
+import { view } from '#projections/shapes.ts';
 import { counters } from '#schemas/insights.ts';
 import { embeddedClickHouse } from '#test/support/clickhouse.ts';
 import { compare, copyRows, makePost } from '../lists.ts';
@@ -27,7 +28,7 @@ const fillFigures = async (pool: pg.Pool, client: ClickHouseClient): Promise<voi
     const { rows } = await pool.query(
       `select workspace_id, post_id, id as target_id, client_id, account_id, platform,
          to_char(published_at at time zone 'UTC', 'YYYY-MM-DD HH24:MI:SS') as published_at
-       from read.post_targets where id > $1 and published_at is not null order by id limit ${batch}`,
+       from ${view('post_targets')} where id > $1 and published_at is not null order by id limit ${batch}`,
       [last],
     );
     if (rows.length === 0) break;

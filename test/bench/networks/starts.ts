@@ -9,6 +9,7 @@ import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { view } from '#projections/shapes.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Account, PublishingWorld } from '#test/support/publishing.ts';
 import { until } from '#test/support/until.ts';
@@ -50,7 +51,7 @@ const simulate = async () => {
 const allPublished = async ({ pool }: PublishingWorld, ids: readonly string[], withinMs: number): Promise<void> => {
   const isPublished = async (): Promise<boolean> => {
     const { rows } = await pool.query(
-      `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and status = 'published'`,
+      `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[]) and status = 'published'`,
       [ids],
     );
     return rows[0].n === ids.length;
@@ -135,7 +136,7 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
     if (Date.now() > from - slowAheadMs - 4_000) throw new Error('scheduling took too long for this round');
     await allPublished(world, [...dueAt.keys()], from - Date.now() + 60_000);
     const { rows } = await pool.query(
-      `select count(*)::int as n from read.post_targets where id = any($1::uuid[]) and attempts > 0`,
+      `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[]) and attempts > 0`,
       [slowIds],
     );
     if (rows[0].n !== slow) throw new Error(`${rows[0].n} of ${slow} calls of the slow network were under way`);

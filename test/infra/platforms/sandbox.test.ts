@@ -8,6 +8,7 @@ import pg from 'pg';
 import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { nativeSuite } from '#contracts/ports/platform-native.suite.ts';
+import { processingSuite } from '#contracts/ports/platform-processing.suite.ts';
 import { capabilities, rules } from '#domain/platforms/index.ts';
 import { faultsOf, SandboxNetwork, type SandboxOptions, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -61,6 +62,8 @@ const harness = async () => {
         outcome === 'created' && commentId ? [commentId] : [],
       ),
     scripted: (fault: string, ms?: number) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
+    processed: (end: 'shown' | 'refused', ms: number) =>
+      `Look [[sandbox:${end === 'shown' ? 'processing' : 'processing_failed'} ${ms}ms]]`,
     platforms,
     account: (platform: Platform) => account(platform),
     silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
@@ -73,6 +76,10 @@ const harness = async () => {
 
 suite('sandbox network as a platform', { waits: true }, (t) => {
   platformSuite(t, harness);
+});
+
+suite('sandbox network that looks at posts', { waits: true }, (t) => {
+  processingSuite(t, harness);
 });
 
 suite('sandbox network as a scheduler', (t) => {

@@ -52,6 +52,9 @@ const asks: Readonly<Record<string, Ask>> = {
   limit: (now) => ({ type: 'RecordRateLimited', ...claimOf(now), retryAt: at(5), failure, policy }),
   defer: (now) => ({ type: 'RecordDeferred', ...claimOf(now), now: at(0), failure, policy }),
   lose: (now) => ({ type: 'RecordUnknown', ...claimOf(now), failure, reconcileAt: at(31) }),
+  accept: (now) => ({
+    ...{ type: 'RecordAccepted', ...claimOf(now), handle: { id: 'h' }, askAt: at(31), until: far },
+  }),
   prove: () => ({ type: 'Settle', now: far, by: 'reconcile', outcome: { kind: 'absent', proof: true } }),
   find: (now) => ({ type: 'Settle', now: far, by: 'reconcile', outcome: { kind: 'published', ...post(now) } }),
   giveUp: () => ({ type: 'Settle', now: far, by: 'reconcile', outcome: { kind: 'failed', failure } }),
@@ -72,8 +75,11 @@ const asks: Readonly<Record<string, Ask>> = {
 /** What is likely next, so that histories are long. */
 const likely = (now: TargetState): readonly string[] => {
   if (now.status === 'publishing') {
-    return now.boundary === null ? ['cross', 'defer', 'limit', 'takeOver', 'step'] : ['publish', 'lose', 'takeOver'];
+    return now.boundary === null
+      ? ['cross', 'defer', 'limit', 'takeOver', 'step']
+      : ['publish', 'lose', 'takeOver', 'accept'];
   }
+  if (now.status === 'processing') return ['find', 'giveUp'];
   if (now.status === 'outcome_unknown') return ['prove', 'find', 'giveUp'];
   if (now.status === 'rate_limited') return ['requeue', 'retry', 'move'];
   if (now.status === 'failed') return ['retry'];
@@ -142,9 +148,18 @@ suite('attempts of a target', (t) => {
     );
     deepEqual(
       [...seen.keys()].sort(),
-      ['deferred', 'failed', 'outcome_unknown', 'published', 'publishing', 'rate_limited', 'requeued'].map(
-        (name) => `target.${name}`,
-      ),
+      [
+        ...[
+          'deferred',
+          'failed',
+          'outcome_unknown',
+          'processing',
+          'published',
+          'publishing',
+          'rate_limited',
+          'requeued',
+        ],
+      ].map((name) => `target.${name}`),
     );
     ok(most >= 4, `at most ${most} attempts were made`);
   });

@@ -1,7 +1,7 @@
 import { deepEqual } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { deliveryIdOf, envelopeIdOf } from '#domain/ids.ts';
-import { approvalTooLate } from '#domain/publish-failures.ts';
+import { approvalTooLate, notShown } from '#domain/publish-failures.ts';
 import { published, unpublished } from '#projections/webhooks/types.ts';
 import { EventCodec, personalMembers } from '#runtime/eventing/codec.ts';
 import { eventCatalogue } from '#schemas/events.ts';
@@ -119,6 +119,28 @@ suite('published: targets', (t) => {
     await given(scheduled, started)
       .when(target('TargetOutcomeUnknown', { ...second, reconcileAt: at(15), reason: 'restored' }))
       .gives({ 'target.outcome_unknown': { ...whole, reason: 'restored', reconcileAt: at(15) } });
+  });
+
+  t('a post that its network processes, and one that it never showed', async () => {
+    const until = at(20);
+    const accepted = target('TargetAcceptedByPlatform', { ...claim, handle: { id: 'secret' }, askAt: at(2), until });
+    await given(scheduled, started)
+      .when(accepted)
+      .gives({ 'target.processing': { ...ids, attempts: 1, askAt: at(2), processingUntil: until } });
+    await given(scheduled, started, accepted)
+      .when(target('TargetOutcomeUnknown', { ...claim, failure: notShown, reconcileAt: at(21) }))
+      .gives({
+        'target.outcome_unknown': {
+          ...{ ...ids, attempts: 1, failure: notShown, reason: 'not_shown', reconcileAt: at(21) },
+        },
+      });
+    await given(scheduled, started, unknown, accepted)
+      .when(target('TargetRequeued', { by: 'schedule', dueAt: at(9) }))
+      .gives({
+        'target.requeued': {
+          ...{ ...ids, attempts: 1, scheduledAt: at(0), retryAt: at(9), reason: 'retry_time_reached' },
+        },
+      });
   });
 
   t('a hand-over, its undo, and a target that is managed after all', async () => {

@@ -48,7 +48,13 @@ const given = [
   ...['approval.withdrawn', 'approval.link_created', 'approval.link_revoked'],
   ...['campaign.created', 'campaign.updated', 'campaign.shifted', 'campaign.deleted', 'post.campaign_changed'],
   ...['target.scheduled', 'target.rescheduled', 'target.held', 'target.released', 'target.revised'],
-  ...['target.publishing', 'target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
+  ...[
+    'target.publishing',
+    'target.processing',
+    'target.handed_to_platform',
+    'target.undo_requested',
+    'target.undo_failed',
+  ],
   ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
   ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed', 'target.overdue'],
@@ -367,6 +373,11 @@ suite('webhooks and state agree', (t) => {
         { type: 'RecordUndone', now: at(900) },
         { type: 'RecordUndoFailed', failure },
         { type: 'RecordNativeUnknown', failure, reconcileAt: at(131) },
+        { type: 'RecordNotShown', now: at(900), failure, reconcileAt: at(901) },
+        {
+          ...{ type: 'Settle', now: at(140), by: 'reconcile' },
+          outcome: { kind: 'processing', handle: { id: 'h1' }, askAt: at(141), until: at(150) },
+        },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'handed_over', nativeId: 'n2' } },
         { type: 'Settle', now: at(140), by: 'reconcile', outcome: { kind: 'published', ...there } },
         { type: 'RecordOverdue', now: at(2_000) },
@@ -390,7 +401,7 @@ suite('webhooks and state agree', (t) => {
           jitterSeconds: 0,
         }),
       ),
-      fc.tuple(small, small, fc.integer({ min: 0, max: 8 })).map(([attempt, takeover, which]): TargetCommand => {
+      fc.tuple(small, small, fc.integer({ min: 0, max: 9 })).map(([attempt, takeover, which]): TargetCommand => {
         const claim = { attempt: Math.max(1, attempt - 1), takeover: Math.max(0, takeover - 2) };
         const all: readonly TargetCommand[] = [
           { type: 'TakeOver', ...claim },
@@ -400,6 +411,7 @@ suite('webhooks and state agree', (t) => {
           { type: 'RecordRateLimited', ...claim, retryAt: at(200), failure, policy },
           { type: 'RecordDeferred', ...claim, now: at(60), failure, policy },
           { type: 'RecordUnknown', ...claim, failure, reconcileAt: at(131) },
+          { type: 'RecordAccepted', ...claim, handle: { id: 'h1' }, askAt: at(132), until: at(140) },
           { type: 'RecordHandedOver', ...claim, nativeId: 'n1' },
           { type: 'RecordOutsideWindow', ...claim, now: at(900), failure },
         ];
@@ -422,6 +434,7 @@ suite('webhooks and state agree', (t) => {
       ],
       // A cancel during the call of a hand-over waits for the answer of its network, and fails where that published it.
       publishing: ['target.publishing', 'target.overdue', 'target.undo_requested', 'target.undo_failed'],
+      processing: ['target.processing'],
       rate_limited: ['target.rate_limited', 'target.overdue'],
       outcome_unknown: ['target.outcome_unknown', 'target.undo_requested', 'target.undo_failed'],
       handed_to_platform: [

@@ -10,6 +10,7 @@ import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { eventSchema } from '#infra/postgres/event-store.ts';
 import { operationalSchema } from '#infra/postgres/schema.ts';
+import { view } from '#projections/shapes.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -197,8 +198,8 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       assert.deepEqual(JSON.parse(done.output), files);
       const again = await typed('migrate --dry-run', empty);
       assert.equal(again.output.trim(), 'none');
-      const { rows } = await fresh.query("select to_regclass('read.posts')::text as posts");
-      assert.deepEqual(rows, [{ posts: 'read.posts' }]);
+      const { rows } = await fresh.query('select to_regclass($1)::text as posts', [view('posts')]);
+      assert.deepEqual(rows, [{ posts: view('posts') }]);
     } finally {
       await fresh.end();
     }
@@ -660,8 +661,11 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       return targetId;
     };
     const shownAs = async (id: string) =>
-      (await pool.query('select status, external_id, permalink, failure from read.post_targets where id = $1', [id]))
-        .rows[0];
+      (
+        await pool.query(`select status, external_id, permalink, failure from ${view('post_targets')} where id = $1`, [
+          id,
+        ])
+      ).rows[0];
 
     const seen = await unknownTarget();
     await did(`target settle ${seen} published --external-id 42 --permalink https://x.com/a/status/42`);

@@ -1,7 +1,9 @@
 /** `network check` as an operator types it, over a strict X; the accounts are connected as a consent leaves them. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
+import { outcomeUnknown } from '#domain/publish-failures.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
@@ -19,6 +21,7 @@ import { problems, startX, type XNetwork } from '#test/support/networks/x/index.
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
@@ -79,7 +82,11 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
   const isGone = (postId: string) => network.state.post(postId) === null;
 
   /** The same without a process of its own, with a person who answers. */
-  const asked = async (id: string, answer: boolean | null, has = false) => {
+  const asked = async (
+    id: string,
+    answer: boolean | null,
+    as: (adapter: PlatformAdapter) => PlatformAdapter = (adapter) => adapter,
+  ) => {
     const config = readConfig(env);
     const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
     const live = liveNetworks({
@@ -92,11 +99,14 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     const admin = {
       ...{ store, operator, signal: new AbortController().signal },
       publishing: new PublishingHold(adapters.pool, 'on'),
-      adapterOf: (platform) => live.adapters[platform] ?? null,
+      adapterOf: (platform) => {
+        const adapter = live.adapters[platform];
+        return adapter === undefined ? null : as(adapter);
+      },
       confirm: answer === null ? null : async (question) => questions.push(question) > 0 && answer,
       note: (text) => void notes.push(text),
     } satisfies Partial<Admin>;
-    const given = { at: () => 'x', flag: () => id, has: () => has };
+    const given = { at: () => 'x', flag: () => id, has: () => false };
     const ended = await checkNetwork(admin as unknown as Admin, given).then(
       (output) => JSON.stringify(output),
       (error: Error) => error.message,
@@ -188,6 +198,35 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
       new RegExp(`^The post may still be there: https://x.com/${person.username}/status/${post.id}\n`),
     );
     assert.match(ended, new RegExp(`Open it as ${person.username}, and delete it there\\.$`));
+  });
+
+  t('waits for a post that the network accepted and shows later, and says what a network refused', async () => {
+    const { id, person } = await connected();
+    /** X as a network that looks at posts, once, before it shows or refuses them. */
+    const looking = (end: ReconcileOutcome | null) => {
+      const seen: unknown[] = [];
+      const as = (adapter: PlatformAdapter) =>
+        withMembers(adapter, {
+          publish: async (request, steps) => {
+            assert.equal((await adapter.publish(request, steps)).kind, 'published');
+            return { kind: 'accepted', handle: 'h', askAt: new Date().toISOString() };
+          },
+          reconcile: async (request, boundary, handle) => {
+            seen.push(handle);
+            if (seen.length === 1) return { kind: 'processing', handle: 'h', askAt: new Date().toISOString() };
+            return end ?? adapter.reconcile(request, boundary);
+          },
+        });
+      return { as, seen };
+    };
+    const shown = looking(null);
+    const { ended, notes } = await asked(id, true, shown.as);
+    assert.match(ended, /"deleted":true/);
+    assert.match(notes.join('\n'), /accepted the post and does not show it yet/);
+    assert.deepEqual(shown.seen, ['h', 'h']);
+    assert.ok(postsOf(person).every((post) => isGone(post.id)));
+    const refused = looking({ kind: 'failed', failure: { ...outcomeUnknown, platformMessage: 'Too dark' } });
+    assert.match((await asked(id, true, refused.as)).ended, /refused the post after it had looked at it\..*Too dark/);
   });
 
   t('finds and deletes a post whose answer was lost, and names the mark where it cannot', async () => {

@@ -4,6 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
 import { SandboxNetwork, sandboxAhead } from '#infra/platforms/sandbox/index.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
+import { view } from '#projections/shapes.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -600,10 +601,10 @@ suite('analytics over HTTP', (t) => {
     await world.pool.query(
       `with story as (select post_id, target_id from unnest($2::uuid[], $3::uuid[]) as f (post_id, target_id)
        ), posts as (
-         insert into read.posts (id, workspace_id, revision, created_at, updated_at, body)
+         insert into ${view('posts')} (id, workspace_id, revision, created_at, updated_at, body)
          select post_id, $1, 0, now(), now(), $4::jsonb from story
        )
-       insert into read.post_targets (id, workspace_id, revision, created_at, updated_at, post_id, platform)
+       insert into ${view('post_targets')} (id, workspace_id, revision, created_at, updated_at, post_id, platform)
        select target_id, $1, 0, now(), now(), post_id, 'instagram' from story`,
       [
         workspaceId,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { view } from '#projections/shapes.ts';
 import { composedWorld, composer, refused } from '#test/support/composing.ts';
 import { type Answered, type Ask, startWorld } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
@@ -160,7 +161,7 @@ suite('many posts in one call', (t) => {
     refused(await bulk(posts.slice(0, 2), { key }), 422, 'idempotency_key_reused');
     refused(await bulk([...posts.slice(0, 2), 7], { key }), 422, 'idempotency_key_reused');
     const { rows } = await world.pool.query(
-      `select count(*)::int as n from read.posts where body ->> 'content' = 'Same.'`,
+      `select count(*)::int as n from ${view('posts')} where body ->> 'content' = 'Same.'`,
     );
     assert.equal(rows[0].n, 2);
   });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { view } from '#projections/shapes.ts';
 import { limitCodesOf, namesOther } from '#services/api/call/access.ts';
 import type { Operation } from '#services/api/call/operation.ts';
 import { operations } from '#services/api/operations.ts';
@@ -327,11 +328,11 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
   t('a post whose targets are not written yet is shown by the accounts that it names', async () => {
     const isListed = async () => idsOf(await limited.get('/posts?limit=100')).includes(mixed.post);
     assert.equal(await isListed(), false);
-    const { rows } = await world.pool.query('select * from read.post_targets where post_id = $1', [mixed.post]);
+    const { rows } = await world.pool.query(`select * from ${view('post_targets')} where post_id = $1`, [mixed.post]);
     assert.equal(rows.length, 2);
     // As while the fan-out is left to the sweeper, and after its first target.
-    await world.pool.query('update read.posts set fan_out_behind = true where id = $1', [mixed.post]);
-    await world.pool.query('delete from read.post_targets where post_id = $1 and client_id <> $2', [
+    await world.pool.query(`update ${view('posts')} set fan_out_behind = true where id = $1`, [mixed.post]);
+    await world.pool.query(`delete from ${view('post_targets')} where post_id = $1 and client_id <> $2`, [
       mixed.post,
       mine.clientId,
     ]);
@@ -340,7 +341,7 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     const preview = { clientId: mine.clientId, content: 'mixed', schedule: at, targets };
     assert.ok((await all.post('/posts/preview', preview)).text.includes(mixed.post));
     assert.doesNotMatch((await limited.post('/posts/preview', preview)).text, /"duplicate_text"/);
-    await world.pool.query('update read.posts set fan_out_behind = true where id = $1', [mine.post]);
+    await world.pool.query(`update ${view('posts')} set fan_out_behind = true where id = $1`, [mine.post]);
     assert.ok(idsOf(await limited.get('/posts?limit=100')).includes(mine.post));
   });
 
@@ -382,7 +383,7 @@ suite('a key limited to clients', { timeoutMs: 120_000 }, (t) => {
     });
     const [fresh] = draft.data.targets as readonly { readonly id: string }[];
     await world.settled();
-    await world.pool.query('delete from read.post_targets where id = $1', [fresh?.id]);
+    await world.pool.query(`delete from ${view('post_targets')} where id = $1`, [fresh?.id]);
     const strange = (await several.get('/post-targets?limit=100')).rows.filter(
       ({ clientId }) => clientId === second.clientId,
     );

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay, setImmediate as turn } from 'node:timers/promises';
+import { view } from '#projections/shapes.ts';
 import { CallQueue } from '#services/api/call/call-queue.ts';
 import { Lists, openReadPool } from '#services/api/call/lists.ts';
 import { toProblem } from '#services/api/call/problems.ts';
@@ -149,7 +150,7 @@ suite('lists that take long', { waits: true }, (t) => {
       await lock.query('begin');
       await lock.query('lock table read.posts_v1 in access exclusive mode');
       const walks = ['a', 'b', 'c', 'd', 'e'].map((workspace) =>
-        lists.run(workspace, { search: 'x' }, async (knex) => knex('read.posts').count()),
+        lists.run(workspace, { search: 'x' }, async (knex) => knex(`${view('posts')}`).count()),
       );
       const walked = Promise.allSettled(walks);
       assert.deepEqual(await lists.run('f', {}, async (knex) => (await knex.raw('select 1 as one')).rows), [

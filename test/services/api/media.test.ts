@@ -5,6 +5,7 @@ import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
 import { openPostsWith } from '#projections/models/post-bodies.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { platforms } from '#schemas/common.ts';
@@ -633,7 +634,7 @@ suite('deleting an asset', (t) => {
       assert.deepEqual(kept.body.postIds, [made.data.id]);
       // A stranger learns nothing of it.
       refused(await world.owner.delete(`/media/${id}`), 404, 'not_found');
-      const { rowCount } = await world.pool.query(`update read.posts set status = 'published' where id = $1`, [
+      const { rowCount } = await world.pool.query(`update ${view('posts')} set status = 'published' where id = $1`, [
         made.data.id,
       ]);
       assert.equal(rowCount, 1);

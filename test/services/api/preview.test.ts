@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type AccountCommand, account } from '#domain/account.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -76,7 +77,7 @@ suite('the preview of a post', (t) => {
     const counted = async () =>
       (
         await world.pool.query(
-          'select (select count(*) from read.posts) + (select count(*) from read.post_targets) as n',
+          `select (select count(*) from ${view('posts')}) + (select count(*) from ${view('post_targets')}) as n`,
         )
       ).rows[0].n;
     const rows = await counted();

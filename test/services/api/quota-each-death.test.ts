@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { recycleLeadMs } from '#domain/post/post-recycle.ts';
 import { target } from '#domain/post-target/target.ts';
 import { monthOf } from '#domain/zones.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { recyclePost } from '#services/outcomes/recycles.ts';
 import { sweep } from '#services/outcomes/sweeper.ts';
@@ -70,7 +71,7 @@ suite('the quota, wherever an api dies in a call', { timeoutMs: 240_000 }, (t) =
   const needed = async (month: string): Promise<readonly string[]> => {
     await world.settled();
     const { rows } = await world.pool.query<{ id: string; due_at: string }>(
-      "select id, due_at::text from read.post_targets where workspace_id = $1 and status not in ('failed', 'canceled')",
+      `select id, due_at::text from ${view('post_targets')} where workspace_id = $1 and status not in ('failed', 'canceled')`,
       [one.workspaceId],
     );
     const due = rows.filter((row) => monthOf(new Date(row.due_at).toISOString(), 'Europe/Berlin') === month);

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { view } from '#projections/shapes.ts';
 import { refused } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { Died } from '#test/support/mortal-store.ts';
@@ -40,7 +41,7 @@ suite('the quota, when callers die or come late', { timeoutMs: 180_000 }, (t) =>
   const targetsDue = async (workspaceId: string): Promise<number> => {
     await world.settled();
     const { rows } = await world.pool.query(
-      "select count(*)::int as count from read.post_targets where workspace_id = $1 and status <> 'canceled'",
+      `select count(*)::int as count from ${view('post_targets')} where workspace_id = $1 and status <> 'canceled'`,
       [workspaceId],
     );
     return rows[0].count;

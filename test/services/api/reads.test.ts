@@ -4,6 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { operations } from '#services/api/operations.ts';
@@ -162,8 +163,8 @@ suite('reads over HTTP', (t) => {
     await world.settled();
     assert.equal((await tester.get(`/post-targets/${targetId}`)).data.status, 'canceled');
     // As while the stream is parked from its first event on.
-    await world.pool.query('delete from read.post_targets where id = $1', [targetId]);
-    await world.pool.query('update read.posts set fan_out_behind = true where id = $1', [postId]);
+    await world.pool.query(`delete from ${view('post_targets')} where id = $1`, [targetId]);
+    await world.pool.query(`update ${view('posts')} set fan_out_behind = true where id = $1`, [postId]);
     assert.equal((await tester.get(`/post-targets/${targetId}`)).status, 503);
   });
 });

@@ -57,6 +57,10 @@ const limited = (retryAt = at(200)): TargetEvent => ({
 });
 const deferred: TargetEvent = { type: 'TargetPublishDeferred', data: { ...claim, retryAt: at(131), failure } };
 const unknown: TargetEvent = { type: 'TargetOutcomeUnknown', data: { ...claim, failure, reconcileAt: at(131) } };
+const accepted: TargetEvent = {
+  type: 'TargetAcceptedByPlatform',
+  data: { ...claim, handle: { id: 'h1' }, askAt: at(140), until: at(700) },
+};
 const canceled: TargetEvent = { type: 'TargetCanceled', data: { reason: 'requested', postRevision: null } };
 const requeued = (by: 'schedule' | 'retry' | 'revise', dueAt: string): TargetEvent => ({
   type: 'TargetRequeued',
@@ -76,6 +80,7 @@ const situations: Readonly<Record<Exclude<TargetState['status'], 'none'>, readon
   awaiting_approval: [scheduled, held],
   pending: [scheduled],
   publishing: claimed,
+  processing: [...crossed, accepted],
   rate_limited: [...claimed, limited()],
   outcome_unknown: open,
   handed_to_platform: [...crossed, handed],
@@ -114,7 +119,7 @@ suite('target', (t) => {
     for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
     deepEqual(
       except().map((events) => isOpen(state(events))),
-      [true, true, false, true, false, false, false, false, false],
+      [true, true, false, false, true, false, false, false, false, false],
     );
   });
 
@@ -199,7 +204,7 @@ suite('target', (t) => {
 
   t('an event of an attempt that is over changes nothing', () => {
     const tooLate: readonly TargetEvent[] = [boundary, takenOver, unknown];
-    for (const events of [[], ...except('publishing', 'handed_to_platform')]) {
+    for (const events of [[], ...except('publishing', 'handed_to_platform', 'processing')]) {
       for (const late of tooLate) deepEqual(state([...events, late]), state(events));
     }
     const segment: TargetEvent = {
@@ -545,6 +550,7 @@ suite('target', (t) => {
     });
     deepEqual(reasons, [
       'publishing',
+      'processing',
       'rate_limited',
       'outcome_unknown',
       'handed_to_platform',
@@ -556,7 +562,18 @@ suite('target', (t) => {
         const one = state(events);
         return one.status !== 'none' && skipReasonOf(one, openStatuses);
       }),
-      [null, null, 'publishing', null, 'outcome_unknown', 'handed_to_platform', 'published', 'failed', 'canceled'],
+      [
+        null,
+        null,
+        'publishing',
+        'processing',
+        null,
+        'outcome_unknown',
+        'handed_to_platform',
+        'published',
+        'failed',
+        'canceled',
+      ],
     );
   });
 
@@ -605,7 +622,7 @@ suite('target', (t) => {
       .when(settle({ kind: 'absent', proof: true }))
       .then([absent], { again: 'target_not_unknown' });
     refusedIn(
-      except('outcome_unknown', 'handed_to_platform'),
+      except('outcome_unknown', 'handed_to_platform', 'processing'),
       settle({ kind: 'absent', proof: true }),
       'target_not_unknown',
     );

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { approval, type Decision } from '#domain/approval.ts';
 import { approvalIdOf } from '#domain/ids.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { sweep } from '#services/outcomes/sweeper.ts';
@@ -55,7 +56,7 @@ suite('approvals that a process left half done', { timeoutMs: 120_000 }, (t) => 
     const row = async (sql: string, id: string): Promise<string | null> =>
       (await world.pool.query<{ status: string }>(sql, [id])).rows[0]?.status ?? null;
     await until('the post has a row', async () => {
-      return (await row('select status from read.posts where id = $1', postId)) === 'pending_approval';
+      return (await row(`select status from ${view('posts')} where id = $1`, postId)) === 'pending_approval';
     });
     await sweep(deps, signal);
     assert.deepEqual(await world.story(`approval-${approvalIdOf(postId, 1)}`), ['ApprovalRequested']);

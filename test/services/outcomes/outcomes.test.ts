@@ -6,6 +6,7 @@ import { invite } from '#domain/invite.ts';
 import { post, statusOf } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { archivedWithOpen, disconnectedWithOpen, openTargetsOf } from '#projections/queries/disconnected-accounts.ts';
+import { view } from '#projections/shapes.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -193,7 +194,9 @@ suite('outcomes', { waits: true }, (t) => {
     for (const command of commands) await act(postId, id, command);
     const running = world.outcomes();
     await until('its row shows it', async () => {
-      const { rows } = await world.pool.query('select status, external_id from read.post_targets where id = $1', [id]);
+      const { rows } = await world.pool.query(`select status, external_id from ${view('post_targets')} where id = $1`, [
+        id,
+      ]);
       return rows[0]?.status === 'rate_limited' && rows[0]?.external_id === 'e';
     });
     await world.archive(other);
@@ -229,7 +232,7 @@ suite('outcomes', { waits: true }, (t) => {
     await until('their rows show it', async () => {
       const ids = [open, undoing, late];
       const { rows } = await world.pool.query(
-        `select t.id from read.post_targets t join read.clients c on c.id = t.client_id
+        `select t.id from ${view('post_targets')} t join read.clients c on c.id = t.client_id
          where t.id = any($1) and t.status = 'handed_to_platform' and c.archived_at is not null
            and (t.id <> $2 or t.undo = 'pending')`,
         [ids.map(({ id }) => id), undoing.id],
@@ -257,7 +260,7 @@ suite('outcomes', { waits: true }, (t) => {
     Object.assign(world, { workspaceId: own });
     const targetIds = [...posts, left].flatMap((made) => made.targetIds);
     await until('all rows are there', async () => {
-      const sql = 'select count(*)::int as n from read.post_targets where id = any($1::uuid[])';
+      const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[])`;
       return (await world.pool.query(sql, [targetIds])).rows[0].n === targetIds.length;
     });
     const [held, isHeld] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -343,7 +346,7 @@ suite('outcomes', { waits: true }, (t) => {
     const [id = ''] = targetIds;
     await world.all(targetIds, 'handed_to_platform');
     await until('its row shows it', async () => {
-      const { rows } = await world.pool.query('select status from read.post_targets where id = $1', [id]);
+      const { rows } = await world.pool.query(`select status from ${view('post_targets')} where id = $1`, [id]);
       return rows[0]?.status === 'handed_to_platform';
     });
     await disconnect(leaving.id);
@@ -364,7 +367,7 @@ suite('outcomes', { waits: true }, (t) => {
     const [bad, ...good] = posts.toSorted((a, b) => (a.postId < b.postId ? -1 : 1));
     const ids = posts.flatMap((made) => made.targetIds);
     await until('all rows are there', async () => {
-      const sql = 'select count(*)::int as n from read.post_targets where id = any($1::uuid[])';
+      const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1::uuid[])`;
       return (await world.pool.query(sql, [ids])).rows[0].n === ids.length;
     });
     let isSick = true;
@@ -404,7 +407,7 @@ suite('outcomes', { waits: true }, (t) => {
     const targetIds = posts.flatMap((one) => one.targetIds);
     await until('all rows are there', async () => {
       const { rows } = await world.pool.query(
-        'select count(*)::int as n from read.post_targets where account_id = $1',
+        `select count(*)::int as n from ${view('post_targets')} where account_id = $1`,
         [leaving.id],
       );
       return rows[0].n === targetIds.length;
@@ -429,7 +432,9 @@ suite('outcomes', { waits: true }, (t) => {
     await world.connect(clientId, 'x', 'leaves-and-returns');
     const after = await world.schedule([one], { dueAt: later() });
     await until('the row of the later target is there', async () => {
-      const { rows } = await world.pool.query('select id from read.post_targets where id = $1', [after.targetIds[0]]);
+      const { rows } = await world.pool.query(`select id from ${view('post_targets')} where id = $1`, [
+        after.targetIds[0],
+      ]);
       return rows.length === 1;
     });
     const running = world.outcomes();
@@ -446,7 +451,7 @@ suite('outcomes', { waits: true }, (t) => {
     const { targetIds } = await world.schedule([one], { dueAt: later() });
     await until('the rows show both', async () => {
       const { rows } = await world.pool.query(
-        `select t.id from read.post_targets t join read.accounts a on a.id = t.account_id
+        `select t.id from ${view('post_targets')} t join read.accounts a on a.id = t.account_id
          where t.id = any($1::uuid[]) and a.status = 'disconnected'`,
         [targetIds],
       );
@@ -470,7 +475,7 @@ suite('outcomes', { waits: true }, (t) => {
     const left = [...before.targetIds, ...during.targetIds];
     await until('the rows show all three, and the account connected', async () => {
       const { rows } = await world.pool.query(
-        `select t.id from read.post_targets t join read.accounts a on a.id = t.account_id
+        `select t.id from ${view('post_targets')} t join read.accounts a on a.id = t.account_id
          where t.id = any($1::uuid[]) and a.status = 'connected' and a.revision = 2`,
         [[...left, ...after.targetIds]],
       );
@@ -496,7 +501,7 @@ suite('outcomes', { waits: true }, (t) => {
     const [a, b] = [world.outcomes(200), world.outcomes(200)];
     await world.all(targetIds, 'pending');
     await until('the row says so', async () => {
-      const { rows } = await world.pool.query('select fan_out_behind as behind from read.posts where id = $1', [
+      const { rows } = await world.pool.query(`select fan_out_behind as behind from ${view('posts')} where id = $1`, [
         postId,
       ]);
       return rows[0]?.behind === false;
@@ -604,7 +609,7 @@ suite('outcomes', { waits: true }, (t) => {
       await world.schedule(accounts, { dueAt: later(), fan: false }),
     ];
     const behind = async () => {
-      const { rows } = await world.pool.query('select count(*)::int as n from read.posts where fan_out_behind');
+      const { rows } = await world.pool.query(`select count(*)::int as n from ${view('posts')} where fan_out_behind`);
       return rows[0].n;
     };
     await until('both are seen to be behind', async () => (await behind()) === 2);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import { deferredLimitMs, overdueAfterMs, type TargetCommand, target } from '#domain/post-target/target.ts';
 import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
+import { view } from '#projections/shapes.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -45,7 +46,7 @@ suite('overdue targets', { timeoutMs: 180_000 }, (t) => {
   };
   const projected = (id: string) =>
     until('the row shows the stream', async () => {
-      const { rows } = await world.pool.query('select revision from read.post_targets where id = $1', [id]);
+      const { rows } = await world.pool.query(`select revision from ${view('post_targets')} where id = $1`, [id]);
       return rows[0]?.revision === (await world.story(`target-${id}`)).length - 1;
     });
   const tell = async (over: Partial<Parameters<typeof tellOverdue>[0]> = {}, ...ids: readonly string[]) => {

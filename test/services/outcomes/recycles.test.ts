@@ -10,6 +10,7 @@ import { type LivePost, post, statusOf } from '#domain/post/post.ts';
 import { type RecycleCommand, recycleLeadMs } from '#domain/post/post-recycle.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type WorkspaceCommand, workspace } from '#domain/workspace.ts';
+import { view } from '#projections/shapes.ts';
 import { publicTypesOf } from '#projections/webhooks/types.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -85,7 +86,7 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
   const recycleOf = async (id: string) => (await stateOf(id)).recycle;
   const projected = (id: string) =>
     until('the row shows the stream', async () => {
-      const { rows } = await world.pool.query('select revision from read.posts where id = $1', [id]);
+      const { rows } = await world.pool.query(`select revision from ${view('posts')} where id = $1`, [id]);
       return rows[0]?.revision === (await world.story(`post-${id}`)).length - 1;
     });
   /** What a publisher makes of the targets of a post. */
@@ -356,7 +357,7 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     }
     const canceled = (await world.store.readStream(`post-${first}`)).at(-1);
     assert.deepEqual([canceled?.type, canceled?.data.reason], ['PostCanceled', 'copy_replaced']);
-    const shown = `select count(*)::int as count from read.post_targets where post_id = $1 and cancel_reason = 'copy_replaced'`;
+    const shown = `select count(*)::int as count from ${view('post_targets')} where post_id = $1 and cancel_reason = 'copy_replaced'`;
     await until('the rows show it', async () => (await world.pool.query(shown, [first])).rows[0]?.count === 2);
     await end(id);
   });
@@ -495,7 +496,7 @@ suite('copies of recycled posts', { timeoutMs: 180_000 }, (t) => {
     await execute(world.store, approval, approvalIdOf(id, 1), decide, world.context(), { partitionKey: id });
     await tendApprovals(world.store, id);
     const shown = await until('the release is shown', async () => {
-      const row = 'select status, scheduled_local from read.post_targets where id = $1';
+      const row = `select status, scheduled_local from ${view('post_targets')} where id = $1`;
       const { rows } = await world.pool.query(row, [...targetIds]);
       return rows[0]?.status === 'pending' ? rows[0] : null;
     });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { target } from '#domain/post-target/target.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { everyWorkspace, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { newestRestore, restored } from '#runtime/work/restores.ts';
@@ -32,7 +33,7 @@ suite('deaths after a restore', { timeoutMs: 120_000 }, (t) => {
 
   const hasRow = (id: string, next: string) =>
     until('the row is there', async () => {
-      const sql = `select 1 from read.post_targets where id = $1 and ${next}`;
+      const sql = `select 1 from ${view('post_targets')} where id = $1 and ${next}`;
       return (await world.pool.query(sql, [id])).rowCount === 1;
     });
   const unknowns = async (id: string): Promise<number> =>
@@ -73,7 +74,7 @@ suite('deaths after a restore', { timeoutMs: 120_000 }, (t) => {
       await running.stop();
       await hasRow(before, 'external_id is not null');
       // What the copy does not know: the network has the post, and no target here is known by it.
-      await world.pool.query('update read.post_targets set external_id = null where id = $1', [before]);
+      await world.pool.query(`update ${view('post_targets')} set external_id = null where id = $1`, [before]);
       await restored(world.pool, asOf(), 'ann', { again: true });
       await resumePublishing(world.pool, everyWorkspace);
       // Later than the restore by its clock of milliseconds: what was due at the same one counts as due before it.

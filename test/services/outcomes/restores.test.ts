@@ -6,6 +6,7 @@ import { post } from '#domain/post/post.ts';
 import { type TargetCommand, type TargetIn, target } from '#domain/post-target/target.ts';
 import { noAdapter } from '#domain/publish-failures.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { everyWorkspace, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { newestRestore, restored, trustAccount } from '#runtime/work/restores.ts';
@@ -106,7 +107,7 @@ suite('after a restore from an older copy', { timeoutMs: 240_000 }, (t) => {
       const trustedAccount = ((await world.target(idOf(trusted))) as TargetIn<'pending'>).common.accountId;
       const all = [...due.targetIds, ...[early, earlySilent, late, lateSilent, trusted].map(idOf), failing];
       await until('the rows are there', async () => {
-        const sql = 'select count(*)::int as n from read.post_targets where id = any($1)';
+        const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1)`;
         return (await world.pool.query<{ n: number }>(sql, [all])).rows[0]?.n === all.length;
       });
       await world.close();

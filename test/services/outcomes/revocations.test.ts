@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { credentialOf } from '#contracts/ports/credentials.suite.ts';
 import { account } from '#domain/account.ts';
+import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { PostgresCredentials } from '#infra/postgres/credentials.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -37,6 +39,10 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
   const disconnected = async (platform: Platform, more: { readonly grant?: string } = {}): Promise<string> => {
     const { id } = await world.connect(clientId, platform);
     await keep(id, platform, more);
+    await disconnect(id);
+    return id;
+  };
+  const disconnect = async (id: string): Promise<void> => {
     // Events count milliseconds: a person takes longer than one.
     await world.pool.query(
       `update ops.network_credentials set kept_at = now() - interval '1 second' where account_id = $1`,
@@ -47,7 +53,6 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
       const { rows } = await world.pool.query('select status from read.accounts where id = $1', [id]);
       return rows[0]?.status === 'disconnected';
     });
-    return id;
   };
   const rounds = (revokers: Revokers, more: { readonly now?: () => number } = {}) =>
     world.run((signal) =>
@@ -163,6 +168,87 @@ suite('credentials of disconnected accounts', { timeoutMs: 60_000 }, (t) => {
     assert.equal(asked.length, 3, 'a workspace has two at once');
     resolve('revoked');
     for (const id of many) await until('it is destroyed', async () => (await credentials.read(id)) === null);
+    await running.stop();
+  });
+
+  t(
+    'they are kept while a call is under way, or the network looks at a post, and destroyed once that is settled',
+    async () => {
+      const facebook = async (): Promise<string> => (await world.connect(clientId, 'facebook')).id;
+      const [called, looked, leased] = [await facebook(), await facebook(), await facebook()];
+      const dueAt = Date.now() - 1_000;
+      const targets = await Promise.all(
+        [called, looked, leased].map(async (id) => {
+          const { targetIds } = await world.schedule([{ id, clientId, platform: 'facebook' }], { dueAt });
+          return targetIds[0] ?? '';
+        }),
+      );
+      const [calling = '', looking = '', working = ''] = targets;
+      const tell = async (id: string, ...commands: readonly TargetCommand[]) => {
+        const state = await world.target(id);
+        assert.ok(state.status !== 'none');
+        const options = { partitionKey: state.common.postId };
+        for (const command of commands) await execute(world.store, target, id, command, world.context(), options);
+      };
+      const now = () => new Date().toISOString();
+      const [soon, later] = [30_000, 3_600_000].map((ms) => new Date(Date.now() + ms).toISOString());
+      const claim = { attempt: 1, takeover: 0 };
+      const start = { type: 'Start', now: now() } as const;
+      const cross = { ...claim, type: 'Checkpoint', step: 'boundary', data: {}, deadline: soon ?? '' } as const;
+      const accepted = {
+        ...claim,
+        type: 'RecordAccepted',
+        handle: 'h',
+        askAt: soon ?? '',
+        until: later ?? '',
+      } as const;
+      await tell(calling, start, cross);
+      await tell(looking, start, cross, accepted);
+      // A worker has begun with this one, and its row does not show it yet.
+      await world.pool.query(
+        `insert into ops.work_leases (kind, id, holder, epoch, until) values ('target', $1, 'w', 1, now() + interval '1 hour')`,
+        [working],
+      );
+      await until('the rows are there', async () => {
+        const { rowCount } = await world.pool.query(
+          `select from ${view('post_targets')} where id = any($1) and status in ('pending', 'publishing', 'processing')`,
+          [targets],
+        );
+        return rowCount === 3;
+      });
+      for (const id of [called, looked, leased]) {
+        await keep(id, 'facebook');
+        await disconnect(id);
+      }
+      const witness = await disconnected('facebook');
+      const running = rounds({ facebook: async () => 'revoked' });
+      const gone = (id: string) => until('it is destroyed', async () => (await credentials.read(id)) === null);
+      await gone(witness);
+      for (const id of [called, looked, leased]) assert.notEqual(await credentials.read(id), null);
+      const there = { externalId: 'e1', permalink: null, publishedAt: now() };
+      await tell(calling, { ...claim, type: 'RecordPublished', ...there });
+      await tell(looking, { type: 'Settle', by: 'reconcile', now: now(), outcome: { kind: 'published', ...there } });
+      await world.pool.query('delete from ops.work_leases where id = $1', [working]);
+      for (const id of [called, looked, leased]) await gone(id);
+      await running.stop();
+    },
+  );
+
+  t('a target that nobody works on for a day keeps no credentials', async () => {
+    const { id } = await world.connect(clientId, 'facebook');
+    const { targetIds } = await world.schedule([{ id, clientId, platform: 'facebook' }]);
+    const [targetId = ''] = targetIds;
+    await until('its row is that old', async () => {
+      const { rowCount } = await world.pool.query(
+        `update ${view('post_targets')} set status = 'processing', processing_until = now() - interval '25 hours' where id = $1`,
+        [targetId],
+      );
+      return rowCount === 1;
+    });
+    await keep(id, 'facebook');
+    await disconnect(id);
+    const running = rounds({ facebook: async () => 'revoked' });
+    await until('it is destroyed', async () => (await credentials.read(id)) === null);
     await running.stop();
   });
 

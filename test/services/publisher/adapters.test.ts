@@ -8,6 +8,7 @@ import type {
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { FairQueue } from '#runtime/work/fair-queue.ts';
@@ -380,7 +381,7 @@ suite('publisher and adapters that misbehave', { waits: true }, (t) => {
       await act({ ...claim, type: 'RecordUnknown', failure, reconcileAt: new Date().toISOString() });
     }
     await until('the read model knows', async () => {
-      const known = `select from read.post_targets where status = 'outcome_unknown' and id = any($1)`;
+      const known = `select from ${view('post_targets')} where status = 'outcome_unknown' and id = any($1)`;
       return (await world.pool.query(known, [unknown])).rowCount === unknown.length;
     });
     let asked = 0;

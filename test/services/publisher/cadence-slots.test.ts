@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { noAdapter } from '#domain/publish-failures.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 import { CadenceSlots } from '#services/publisher/account-slots.ts';
@@ -81,7 +82,7 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
   };
   const isShown = (id: string, status: string) =>
     until(`the read model shows ${id} as ${status}`, async () => {
-      const { rows } = await world.pool.query('select 1 from read.post_targets where id = $1 and status = $2', [
+      const { rows } = await world.pool.query(`select 1 from ${view('post_targets')} where id = $1 and status = $2`, [
         id,
         status,
       ]);

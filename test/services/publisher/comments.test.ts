@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { CommentOutcome, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { account as accountDecider } from '#domain/account.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import { view } from '#projections/shapes.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -68,7 +69,7 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   /** Its row shows the end of the comment. */
   const row = async (id: string) => {
     const sql = `select first_comment_id as id, first_comment_issue as issue, next_action_at as "nextAt", status
-      from read.post_targets where id = $1`;
+      from ${view('post_targets')} where id = $1`;
     const read = async () => (await world.pool.query(sql, [id])).rows[0];
     await until('the row shows it', async () => {
       const now = await read();

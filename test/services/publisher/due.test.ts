@@ -5,11 +5,11 @@ import { migrate } from '#projections/engine/tables.ts';
 import { spareRows } from '#projections/queries/due-targets.ts';
 import { takeFairly } from '#runtime/work/fair-pick.ts';
 import { Leases } from '#runtime/work/leases.ts';
+import { AskedSearch } from '#services/publisher/asked-search.ts';
 import { DueSearch } from '#services/publisher/due-search.ts';
 import type { SearchScope } from '#services/publisher/search.ts';
 import { publisherSlots } from '#services/publisher/shares.ts';
 import { StaleRows } from '#services/publisher/stale-rows.ts';
-import { UnknownSearch } from '#services/publisher/unknown-search.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -127,7 +127,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       found.map(({ id, network }) => [id, network]),
       [[sandbox, 'sandbox/x']],
     );
-    const asked = await new UnknownSearch(pool, kind).find(scope());
+    const asked = await new AskedSearch(pool, kind).find(scope());
     assert.deepEqual(
       asked.map(({ id, network }) => [id, network]),
       [[unknown, 'live/x']],
@@ -148,7 +148,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       assert.doesNotMatch(one.plans.join(), /Seq Scan/);
       assert.ok(one.blocks < 800, `${one.blocks} blocks for 100 rows`);
       const other = await cost(async (db) => {
-        assert.deepEqual(await new UnknownSearch(db, kind).find(scope(256)), []);
+        assert.deepEqual(await new AskedSearch(db, kind).find(scope(256)), []);
       });
       assert.match(other.plans.join(), /work_leases_resting/);
       assert.match(other.plans.join(), /post_targets_v1_7/);
@@ -201,7 +201,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease([rests], 'now()', `now() + interval '1 minute'`);
     await lease([held], `now() + interval '1 minute'`, 'null');
     await lease([died], `now() - interval '1 ms'`, 'null');
-    const found = await new UnknownSearch(pool, kind).find(scope(256, [ours]));
+    const found = await new AskedSearch(pool, kind).find(scope(256, [ours]));
     assert.deepEqual(sorted(ids(found)), sorted([rested, died, bare]));
     assert.deepEqual(await new DueSearch(pool, kind).find(soon(), scope()), [], 'an unknown outcome is no due target');
   });
@@ -214,7 +214,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
       'now()',
       `now() + interval '1 hour'`,
     );
-    const search = new UnknownSearch(pool, kind, { bare: 50, stepEveryMs: 0, passEveryMs: 0 });
+    const search = new AskedSearch(pool, kind, { bare: 50, stepEveryMs: 0, passEveryMs: 0 });
     const found = new Set<string>();
     for (let step = 0; step < 4; step += 1) for (const id of ids(await search.find(scope()))) found.add(id);
     assert.deepEqual(sorted([...found]), sorted(bare));
@@ -223,12 +223,12 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
   t('one pass finds outcomes without a lease once; stale rows are left out', async () => {
     await add({ rows: 100, status: 'outcome_unknown', workspaceId: randomUUID() });
     const questions = scope(16);
-    const search = new UnknownSearch(pool, kind, { passEveryMs: 3_600_000 });
+    const search = new AskedSearch(pool, kind, { passEveryMs: 3_600_000 });
     const found = await search.find(questions);
     assert.equal(found.length, 4 + spareRows, "the workspace's quarter, and the spare rows");
     assert.deepEqual(await search.find(questions), [], 'the pass is over');
     for (const row of found) questions.staleRows.add(row, 5);
-    const others = await new UnknownSearch(pool, kind).find(questions);
+    const others = await new AskedSearch(pool, kind).find(questions);
     assert.ok(others.length > 0 && others.every(({ id }) => !ids(found).includes(id)));
   });
 
@@ -239,7 +239,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     await lease(many, 'now()', `now() - random() * interval '1 hour'`);
     await lease(small.slice(0, 1), 'now()', `now() - interval '30 minutes'`);
     await lease(small.slice(1), 'now()', `now() - interval '1 ms'`);
-    const search = new UnknownSearch(pool, kind);
+    const search = new AskedSearch(pool, kind);
     const questions = scope(256);
     const taken = takeFairly(await search.find(questions), { slots: questions.slots, takerOf: (row) => row });
     assert.ok(
@@ -333,7 +333,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     const leases = new Leases({ pool, kind, ttlMs: 60_000 });
     try {
       const [id = ''] = await add({ status: 'outcome_unknown' });
-      const search = new UnknownSearch(pool, kind, { passEveryMs: 0 });
+      const search = new AskedSearch(pool, kind, { passEveryMs: 0 });
       const find = async () => ids(await search.find(scope()));
       assert.deepEqual(await find(), [id]);
       const [first] = await leases.acquire([id]);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishSteps } from '#contracts/ports/platform.ts';
 import { type TargetCommand, type TargetIn, target } from '#domain/post-target/target.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { everyWorkspace, holdPublishing, PublishingHold, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { adapterMembers, schedulerMembers } from '#runtime/work/publishing-wall.ts';
@@ -88,7 +89,7 @@ suite('held publishing', { timeoutMs: 180_000 }, (t) => {
     const ids = [undoing, commenting, ...due.targetIds, ...native.targetIds];
     const before = await Promise.all(ids.map(story));
     await until('the rows are there', async () => {
-      const sql = 'select count(*)::int as n from read.post_targets where id = any($1) and next_action_at is not null';
+      const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1) and next_action_at is not null`;
       return (await world.pool.query<{ n: number }>(sql, [ids])).rows[0]?.n === ids.length;
     });
 
@@ -160,7 +161,7 @@ suite('held publishing', { timeoutMs: 180_000 }, (t) => {
     const hold = new PublishingHold(world.pool, 'on');
     assert.match((await hold.line()) ?? '', /^hold, by ann since /);
     await until('the rows are there', async () => {
-      const sql = 'select count(*)::int as n from read.post_targets where id = any($1) and next_action_at is not null';
+      const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1) and next_action_at is not null`;
       return (await world.pool.query<{ n: number }>(sql, [targetIds])).rows[0]?.n === targetIds.length;
     });
     await holdPublishing(world.pool, world.workspaceId, 'ann');

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { view } from '#projections/shapes.ts';
 import { readHolds } from '#runtime/work/publishing-hold.ts';
 import { newestRestore } from '#runtime/work/restores.ts';
 import type { PublisherDeps } from '#services/publisher/publisher.ts';
@@ -32,7 +33,7 @@ suite('what a start finds out of a restore that nobody declared', { timeoutMs: 1
   };
   const hasRows = (world: PublishingWorld, ids: readonly string[]) =>
     until('the rows are there', async () => {
-      const sql = 'select count(*)::int as n from read.post_targets where id = any($1)';
+      const sql = `select count(*)::int as n from ${view('post_targets')} where id = any($1)`;
       return (await world.pool.query<{ n: number }>(sql, [ids])).rows[0]?.n === ids.length;
     });
 

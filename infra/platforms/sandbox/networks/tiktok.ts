@@ -34,6 +34,7 @@ export const tiktok: Imitation = {
   handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
   comments: null,
+  processes: true,
   postInsights,
   pastDays: 'none',
   accountInsights,

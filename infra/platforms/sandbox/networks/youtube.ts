@@ -86,6 +86,7 @@ export const youtube: Imitation = {
     forbidden: 'insufficientPermissions',
     id: (random) => `Ug${random.toString('base64url').slice(0, 24)}`,
   },
+  processes: true,
   scheduler: { refusals: { outside_window: 'invalidPublishAt', too_late: 'forbidden' } },
   postInsights,
   pastDays: 'revised',

@@ -32,6 +32,8 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetUndoRequested: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetUndoFailed: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetScheduleModeChanged: stays('pending', 'awaiting_approval'),
+  // After a lost answer the network says that it has the post and looks at it.
+  TargetAcceptedByPlatform: ['publishing → processing', 'outcome_unknown → processing'],
   TargetPublished: ['publishing → published'],
   // A target is refused at its claim without an attempt.
   TargetFailed: ['publishing → failed', 'pending → failed'],
@@ -39,11 +41,15 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetRateLimited: ['publishing → rate_limited'],
   // At the claim of an account that may not publish yet.
   TargetPublishDeferred: ['publishing → pending', 'pending → pending'],
-  TargetOutcomeUnknown: ['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'],
+  TargetOutcomeUnknown: [
+    ...(['publishing → outcome_unknown', 'handed_to_platform → outcome_unknown'] as const),
+    'processing → outcome_unknown',
+  ],
   TargetAbsenceObserved: stays('outcome_unknown'),
   TargetOutcomeSettled: [
     ...(['outcome_unknown → published', 'outcome_unknown → failed', 'outcome_unknown → pending'] as const),
     ...(['handed_to_platform → published', 'handed_to_platform → failed'] as const),
+    ...(['processing → published', 'processing → failed'] as const),
   ],
   TargetPlaceLapsed: stays('awaiting_approval', 'pending', 'rate_limited', 'failed', 'handed_to_platform'),
   TargetOverdue: stays('pending', 'publishing', 'rate_limited', 'handed_to_platform'),

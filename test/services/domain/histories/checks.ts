@@ -107,7 +107,7 @@ export const checkCounts = (world: World): void => {
   for (const [status, count] of Object.entries(byStatus)) {
     assert.equal(count, states.filter((one) => one.status === status).length, status);
   }
-  assert.equal(publishing_count, byStatus.publishing ?? 0);
+  assert.equal(publishing_count, (byStatus.publishing ?? 0) + (byStatus.processing ?? 0));
   assert.equal(Object.keys(live.targets).length, live.plan.targets.length);
 };
 

@@ -48,6 +48,9 @@ const found = (state: ScheduledTarget, { now }: Sender) => ({
   permalink: null,
   publishedAt: instantOf(now),
 });
+const acceptance = (sender: Sender) => ({
+  ...{ handle: { id: 'h1' }, askAt: later(sender, 1), until: later(sender, 10) },
+});
 const commentDueAt = ({ wantsComment, now }: Sender): string | null => (wantsComment ? instantOf(now) : null);
 
 const settle =
@@ -109,6 +112,10 @@ export const makers = {
   unknown: (state, sender) => ({
     ...{ type: 'RecordUnknown', ...claimOf(state, sender), failure, reconcileAt: later(sender, 1) },
   }),
+  accepted: (state, sender) => ({ type: 'RecordAccepted', ...claimOf(state, sender), ...acceptance(sender) }),
+  'not shown': (_, sender) => ({
+    ...{ type: 'RecordNotShown', now: instantOf(sender.now), failure, reconcileAt: later(sender, 1) },
+  }),
   'outside window': (state, sender) => ({
     ...{ type: 'RecordOutsideWindow', ...claimOf(state, sender), now: instantOf(sender.now), failure },
   }),
@@ -122,6 +129,7 @@ export const makers = {
   'settle published by hand': settle((state, sender) => ({ kind: 'published', ...found(state, sender) }), 'admin'),
   'settle failed': settle(() => ({ kind: 'failed', failure })),
   'settle handed over': settle(() => ({ kind: 'handed_over', nativeId: 'n1' })),
+  'settle processing': settle((_, sender) => ({ kind: 'processing', ...acceptance(sender) })),
   'settle absent': settle(() => ({ kind: 'absent', proof: true })),
   'settle silent': settle(() => ({ kind: 'absent', proof: false })),
   look: (_, { now }) => ({ type: 'ObserveAbsence', askedAt: instantOf(now), policy: looks }),
@@ -181,15 +189,17 @@ export const workOn = (state: TargetState, now: number): readonly CommandName[] 
       const isNative = state.common.scheduleMode === 'native';
       if (state.boundary === null) return ['boundary', 'upload', 'deferred', 'failed', 'rate limited', 'take over'];
       const rare = ['unknown', 'take over', 'failed', 'rate limited'] as const;
-      return isNative ? ['handed over', ...rare, 'outside window', 'published'] : ['published', ...rare];
+      return isNative ? ['handed over', ...rare, 'outside window', 'published'] : ['published', ...rare, 'accepted'];
     }
+    case 'processing':
+      return ['settle published', 'settle failed', 'not shown', 'settle silent'];
     case 'rate_limited':
       return ['requeue'];
     case 'outcome_unknown': {
       const isHanded = state.common.scheduleMode === 'native' && state.nativeId === null;
       const found = isHanded ? (['settle handed over'] as const) : [];
       const settled = ['settle published', 'settle failed', 'settle absent', 'settle published by hand'] as const;
-      return [...found, ...settled, 'look', 'settle silent'];
+      return [...found, ...settled, 'look', 'settle processing', 'settle silent'];
     }
     case 'handed_to_platform':
       if (state.undo !== null) return ['undone', 'undo failed', 'settle published', 'native unknown'];

@@ -93,6 +93,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
     }),
   ],
   [12, sent(['lapse place'])],
+  [36, sent(['accepted', 'not shown', 'settle failed', 'settle processing'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
@@ -187,7 +188,7 @@ export const play = (world: World, one: Move): void => {
       tell(world, at, 'overdue');
       break;
     case 'work': {
-      if (one.choice === 0 && state.status !== 'handed_to_platform') world.waitFor(at);
+      if (one.choice === 0 && state.status !== 'handed_to_platform' && state.status !== 'processing') world.waitFor(at);
       const name = workOn(state, world.now)[one.choice];
       if (name !== undefined) tell(world, at, name);
       break;

@@ -44,6 +44,13 @@ export const races: readonly Race[] = [
   race('rate_limited', ['cancel'], ['reschedule'], 'target_not_pending'),
   race('publishing', ends, [...ends, 'upload', 'boundary'], 'claim_lost', 'single'),
   race('publishing', ['boundary'], ['boundary', 'deferred'], 'boundary_crossed'),
+  race(
+    'processing',
+    ['settle published', 'settle failed'],
+    ['settle published', 'settle failed'],
+    'target_not_unknown',
+  ),
+  race('processing', ['settle published', 'settle failed', 'not shown'], ['not shown'], null),
   race('failed', ['retry', 'revise'], ['retry'], 'target_not_retryable'),
   race('outcome_unknown', settled, [...settled, 'settle handed over', 'look'], 'target_not_unknown', 'single'),
   race('handed_to_platform', ['cancel'], ['reschedule'], 'target_not_pending'),

@@ -191,6 +191,7 @@ export class World {
     if (state?.status === 'pending' || state?.status === 'rate_limited') {
       this.now = Math.max(this.now, Date.parse(attemptAt(state)));
     } else if (state?.status === 'handed_to_platform') this.now = Math.max(this.now, Date.parse(state.common.dueAt));
+    else if (state?.status === 'processing') this.now = Math.max(this.now, Date.parse(state.accepted.until));
   }
 
   // The post's own commands.

@@ -1,23 +1,23 @@
 import type { Pool } from 'pg';
-import { findUnknownTargets, type WalkCursor } from '#projections/queries/due-targets.ts';
+import { findAskedTargets, type WalkCursor } from '#projections/queries/due-targets.ts';
 import { limitsOf, type SearchScope } from './search.ts';
 import { type DueRow, roomOf } from './shares.ts';
 
 /**
- * Finds targets with an unknown outcome whose next question is due. The worker that asked last left that instant in the
- * target's lease. If the worker died or the lease rows were lost, the search finds the target by the instant at which
- * its outcome became unknown.
+ * Finds targets whose outcome a network has not said yet, and whose next question is due. The worker that asked last left
+ * that instant in the target's lease. If the worker died or the lease rows were lost, the search finds the target by the
+ * instant of its first question.
  */
 
 /** Leases with an ended rest that one search reads. */
 const restedRows = 1_000;
 /** Targets that one search checks for a missing lease; nearly all have one. */
 const bareRows = 300;
-/** Milliseconds between two steps of the walk over all unknown outcomes, and between two walks. */
+/** Milliseconds between two steps of the walk over all such targets, and between two walks. */
 const stepEveryMs = 250;
 const passEveryMs = 1_000;
 
-export class UnknownSearch {
+export class AskedSearch {
   readonly #pool: Pool;
   readonly #kind: string;
   readonly #rested: number;
@@ -51,7 +51,7 @@ export class UnknownSearch {
     const rested = this.#goesOn ? this.#restedFrom : null;
     const everyMs = this.#bareFrom === null ? this.#passEveryMs : this.#stepEveryMs;
     const looksForBare = performance.now() - this.#bareAt >= everyMs;
-    const rows = await findUnknownTargets(
+    const rows = await findAskedTargets(
       this.#pool,
       { from: rested, rows: this.#rested },
       { from: this.#bareFrom, rows: looksForBare ? this.#bare : 0 },
