@@ -80,10 +80,7 @@ suite('a link of a request for approval', (t) => {
   const revoked: ApprovalEvent = { type: 'ApprovalLinkRevoked', data: { linkId: 'l1' } };
   const decidedBy = { type: 'guest', id: 'l1' } as const;
   const asGuest = (linkId: string, now: string) =>
-    ({
-      ...{ type: 'Decide', decision: 'approve', decidedBy, comment: null },
-      guest: { linkId, name: 'Gus', now },
-    }) as const;
+    ({ type: 'Decide', decision: 'approve', decidedBy, comment: null, guest: { linkId, name: 'Gus', now } }) as const;
   const named: ApprovalEvent = { type: 'ApprovalGuestNamed', data: { clientId: 'c1', linkId: 'l1', name: 'Gus' } };
   const approved: ApprovalEvent = { type: 'ApprovalApproved', data: { decidedBy, comment: null } };
 

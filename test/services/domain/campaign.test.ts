@@ -59,9 +59,6 @@ suite('campaign', (t) => {
       .when({ type: 'Update', changes: { ...campaignFields } })
       .then([]);
     given([created]).when({ type: 'Update', changes: {} }).then([]);
-    given([created])
-      .when({ type: 'Update', changes: { name: undefined } })
-      .then([]);
   });
 
   t('is deleted once, and then changes and shifts no more', () => {
