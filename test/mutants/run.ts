@@ -112,7 +112,7 @@ const changesOf = ({ file, tests, excluded = [] }: MutatedFile): readonly Result
 };
 
 /** @returns whether the tests of the file notice enough. */
-const report = (row: MutatedFile, results: readonly Result[]): boolean => {
+const report = (row: MutatedFile, results: readonly Result[], seconds: number): boolean => {
   const { file, threshold, survivors } = row;
   const source = readFileSync(path.join(root, file), 'utf8').split('\n');
   const valid = results.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError');
@@ -129,8 +129,13 @@ const report = (row: MutatedFile, results: readonly Result[]): boolean => {
   const counted = valid.length - named;
   const score = counted === 0 ? 100 : (100 * (counted - unnamed.length)) / counted;
   const isEnough = values.lines !== undefined || (score >= threshold && valid.length > 0);
-  const rest = named === 0 ? '' : `, beside ${named} that the table names`;
-  print(`${file}: ${score.toFixed(1)} % of ${counted} noticed${isEnough ? '' : `, below ${threshold} %`}${rest}`);
+  const hung = valid.filter(({ status }) => status === 'Timeout').length;
+  const notes = [
+    isEnough ? '' : `, below ${threshold} %`,
+    named === 0 ? '' : `, beside ${named} that the table names`,
+    hung === 0 ? '' : `, ${hung} by the time limit alone`,
+  ];
+  print(`${file}: ${score.toFixed(1)} % of ${counted} noticed${notes.join('')} (${Math.round(seconds)} s)`);
   for (const { line, from, to } of unnamed) print(`  line ${line}: ${from}  →  ${to}`);
   return isEnough;
 };
@@ -146,7 +151,9 @@ const main = (): number => {
   const below: string[] = [];
   for (const [index, row] of chosen.entries()) {
     print(`${index + 1} of ${chosen.length}: ${row.file}`);
-    if (!report(row, changesOf(row))) below.push(row.file);
+    const begun = performance.now();
+    const results = changesOf(row);
+    if (!report(row, results, (performance.now() - begun) / 1_000)) below.push(row.file);
   }
   const held = values.lines === undefined ? 'each file keeps its threshold' : 'lines alone have no threshold';
   print(

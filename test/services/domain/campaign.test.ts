@@ -36,8 +36,13 @@ suite('campaign', (t) => {
     const create = (days: object) =>
       given([]).when({ type: 'Create', clientId, fields: { ...campaignFields, ...days } });
     create({ startsOn: '2026-02-31' }).refused('validation_failed', '/startsOn no_such_time');
-    create({ endsOn: '2027-02-29' }).refused('validation_failed', '/endsOn no_such_time');
+    create({ endsOn: '2027-02-29' }).refused('validation_failed', '/endsOn is not a day of the calendar');
     create({ startsOn: '2026-03-02', endsOn: '2026-03-01' }).refused('validation_failed', '/endsOn wrong_order');
+    create({ startsOn: '2026-03-02', endsOn: '2026-03-01' }).refused('validation_failed', 'not be before startsOn');
+    for (const days of [{ startsOn: null }, { endsOn: null }, { startsOn: null, endsOn: null }]) {
+      const data = { clientId, ...campaignFields, ...days };
+      create(days).then([{ type: 'CampaignCreated', data }]);
+    }
     given([created])
       .when({ type: 'Update', changes: { startsOn: '2026-04-01' } })
       .refused('validation_failed', '/endsOn wrong_order');
@@ -89,6 +94,11 @@ suite('campaign', (t) => {
       .when(complete)
       .then([]);
     given([created]).when(complete).then([]);
+    // The second of two: the first has other targets.
+    const first: CampaignEvent = { type: 'CampaignShifted', data: { ...byDay, targetIds: ['t9'], skipped: 0 } };
+    given([created, first, shifted])
+      .when({ ...complete, shiftRevision: 2 })
+      .then([completed(2)]);
   });
 
   t('keeps the shifts that are not completed, in their order', () => {
@@ -104,6 +114,7 @@ suite('campaign', (t) => {
 
   t('folds every event, and ignores one that does not fit', () => {
     const renamed: CampaignEvent = { type: 'CampaignUpdated', data: { name: 'Summer' } };
+    deepEqual(state([created]), { status: 'live', clientId, fields: campaignFields, shifts: [], shiftedBy: [] });
     const now = state([created, renamed, deleted]);
     deepEqual(now, {
       ...{ status: 'deleted', clientId, shifts: [], shiftedBy: [] },

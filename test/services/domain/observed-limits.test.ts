@@ -16,6 +16,9 @@ suite('observed limits', (t) => {
     equal(afterReport([window()], [window({ used: 1 })], now), null);
     deepEqual(afterReport([window()], [window({ used: 20 })], now), [window({ used: 20 })]);
     equal(afterReport([], [], now), null);
+    for (const least of [{ used: 0 }, { limit: 1 }, { seconds: 1 }, { seconds: 31 * 86_400 }]) {
+      deepEqual(afterReport([], [window(least)], now), [window(least)]);
+    }
   });
 
   t('another limit counts, and the last free post being gone', () => {
@@ -29,7 +32,9 @@ suite('observed limits', (t) => {
 
   t('what was used counts only until the network begins anew', () => {
     const over = window({ used: 100, resetsAt: at(-1) });
-    equal(afterReport([over], [window({ used: 1 })], now), null, 'both are as good as unused');
+    for (const resetsAt of [at(-1), at(0)]) {
+      equal(afterReport([{ ...over, resetsAt }], [window({ used: 1 })], now), null, 'both are as good as unused');
+    }
     deepEqual(afterReport([over], [window({ used: 100 })], now), [window({ used: 100 })]);
     equal(afterReport([over], [window({ used: 100, resetsAt: null })], now), null, 'nobody knows until when');
   });
@@ -37,6 +42,8 @@ suite('observed limits', (t) => {
   t('windows that an answer does not name stay', () => {
     const day = window({ name: '24 hours', seconds: 86_400 });
     deepEqual(afterReport([window(), day], [window({ used: 50 })], now), [window({ used: 50 }), day]);
+    const both = [window({ used: 50 }), { ...day, used: 50 }];
+    deepEqual(afterReport([window(), day], both, now), both);
   });
 
   t('an answer that cannot be meant so does no harm', () => {
@@ -50,5 +57,6 @@ suite('observed limits', (t) => {
     deepEqual(afterReport([], [window(week)], now), [window({ ...week, resetsAt: at(7 * 86_400_000) })]);
     const many = Array.from({ length: 30 }, (_, n) => window({ name: `window ${n}` }));
     equal(afterReport(many.slice(25), many, now)?.length, maxObservedWindows);
+    equal(afterReport(many.slice(0, maxObservedWindows), many, now), null, 'what is beyond the bound is not looked at');
   });
 });

@@ -70,6 +70,28 @@ suite('person', (t) => {
     given([registered, ...many, { type: 'PasskeyRemoved', data: { passkeyId: 'k0' } }])
       .when({ type: 'AddPasskey', passkeyId: 'one more' })
       .then([added('one more')]);
+    const left = state([registered, added('k1'), added('k2'), { type: 'PasskeyRemoved', data: { passkeyId: 'k1' } }]);
+    deepEqual(left.status === 'registered' && left.passkeyIds, ['k2']);
+  });
+
+  t('gets new recovery codes and uses one, each time that it is told', () => {
+    const replaced: PersonEvent = { type: 'RecoveryCodesReplaced', data: {} };
+    const used: PersonEvent = { type: 'RecoveryCodeUsed', data: {} };
+    given([registered])
+      .when({ type: 'ReplaceRecoveryCodes' })
+      .then([replaced], { again: [replaced] });
+    given([registered])
+      .when({ type: 'UseRecoveryCode' })
+      .then([used], { again: [used] });
+  });
+
+  t('is nobody before the registration, and what comes after the erasure changes nothing', () => {
+    deepEqual(state([]), { status: 'none' });
+    deepEqual(state([{ type: 'EmailProven', data: { by: 'link' } }]), { status: 'none' });
+    const erased: PersonEvent = { type: 'PersonErased', data: {} };
+    for (const type of ['SecondFactorEnabled', 'SecondFactorDisabled'] as const) {
+      deepEqual(state([registered, erased, { type, data: {} }]), { status: 'erased' });
+    }
   });
 
   t('has its address proven once, and what is older ends in the same append', () => {
@@ -93,6 +115,10 @@ suite('person', (t) => {
     given([...older, proven])
       .when({ type: 'ProveEmail', by: 'operator' })
       .then([]);
+    const changed: PersonEvent = { type: 'PasswordSet', data: { by: 'changed' } };
+    given([registered])
+      .when({ type: 'SetPassword', by: 'changed' })
+      .then([changed], { again: [changed] });
     const set: PersonEvent = { type: 'PasswordSet', data: { by: 'reset' } };
     const reset = { type: 'SetPassword', by: 'reset', proves: 'link' } as const;
     deepEqual(person.decide({ ...reset, removes }, state(older)), [set, ...ended, proven]);
@@ -120,7 +146,7 @@ suite('person', (t) => {
 });
 
 suite('claim on an e-mail address', (t) => {
-  const { given } = deciding(personemail);
+  const { given, state } = deciding(personemail);
   const claimed = { type: 'EmailClaimed', data: { personId: 'p1' } } as const;
   const released = { type: 'EmailReleased', data: { personId: 'p1' } } as const;
 
@@ -133,11 +159,12 @@ suite('claim on an e-mail address', (t) => {
     given([claimed, released])
       .when({ type: 'Claim', personId: 'p2' })
       .then([{ type: 'EmailClaimed', data: { personId: 'p2' } }]);
+    for (const free of [[], [claimed, released]]) deepEqual(state(free), { status: 'free' });
   });
 });
 
 suite('session', (t) => {
-  const { given } = deciding(session);
+  const { given, state } = deciding(session);
   const start = { type: 'Start', personId: 'p1', by: 'password', expiresAt: '2026-01-01T00:00:00.000Z' } as const;
   const { type: _type, ...data } = start;
   const started = { type: 'SessionStarted', data } as const;
@@ -150,6 +177,7 @@ suite('session', (t) => {
     given([started]).when({ type: 'End', reason: 'revoked' }).then([ended]);
     given([started, ended]).when({ type: 'End', reason: 'signed_out' }).then([]);
     given([started, ended]).when(start).then([]);
+    deepEqual(state([started, ended]), { status: 'ended' });
   });
 });
 
@@ -167,7 +195,7 @@ const create = {
 } as const satisfies TeamInviteCommand;
 
 suite('invitation to the team', (t) => {
-  const { given } = deciding(teaminvite);
+  const { given, state } = deciding(teaminvite);
   const { type: _type, now: _now, ...data } = create;
   const created: TeamInviteEvent = { type: 'TeamInviteCreated', data };
   const accepted: TeamInviteEvent = { type: 'TeamInviteAccepted', data: { personId: 'p1' } };
@@ -177,9 +205,11 @@ suite('invitation to the team', (t) => {
     given([]).when(create).then([created]);
     given([created]).when(create).then([]);
     for (const expiresAt of [now, '2025-12-31T00:00:00.000Z', '2026-01-31T00:00:00.001Z']) {
-      given([])
-        .when({ ...create, expiresAt })
-        .refused('validation_failed');
+      for (const saying of ['/expiresAt out_of_range', '/expiresAt must be after now and within 30 days']) {
+        given([])
+          .when({ ...create, expiresAt })
+          .refused('validation_failed', saying);
+      }
     }
     given([])
       .when({ ...create, expiresAt: '2026-01-31T00:00:00.000Z' })
@@ -207,6 +237,15 @@ suite('invitation to the team', (t) => {
     given([created, revoked]).when({ type: 'Revoke' }).then([]);
     given([created, accepted]).when({ type: 'Revoke' }).then([]);
     given([]).when({ type: 'Revoke' }).refused('not_found');
+  });
+
+  t('stays accepted or revoked, whatever comes after', () => {
+    const { inviteId: _invite, ...open } = data;
+    for (const later of [accepted, revoked]) {
+      deepEqual(state([created, accepted, later]), { status: 'accepted', personId: 'p1', memberId: 'm1' });
+      deepEqual(state([created, revoked, later]), { ...open, status: 'revoked' });
+      deepEqual(state([later]), { status: 'none' });
+    }
   });
 });
 

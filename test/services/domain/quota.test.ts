@@ -1,5 +1,13 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { type Awaited, placesOf, postsWithPlaces, type QuotaCommand, type QuotaState, quota } from '#domain/quota.ts';
+import {
+  type Awaited,
+  placesOf,
+  postsWithPlaces,
+  type QuotaCommand,
+  type QuotaState,
+  quota,
+  quotaExceeded,
+} from '#domain/quota.ts';
 import type { QuotaEvent } from '#schemas/quota.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { suite } from '#test/support/suite.ts';
@@ -83,6 +91,21 @@ suite('quota', (t) => {
     given(again)
       .when(release('p1', ['a', 1]))
       .then([released('p1', 'a')]);
+    // Another revision or another stream is another append, and a place may have awaited none.
+    const former: Awaited = { stream: 'post', revision: 4 };
+    for (const [held, wanted] of [
+      [former, move],
+      [{ ...move, revision: 5 }, move],
+      [null, move],
+    ] as const) {
+      given([reserved('p1', ['a'], 1, held)])
+        .when(reserve('p1', ['a'], { awaits: wanted }))
+        .then([reserved('p1', ['a'], 0, wanted)]);
+    }
+  });
+
+  t('a refusal says when there is room again', () => {
+    deepEqual(quotaExceeded(month, 3, resetsAt).extra, { resetsAt });
   });
 
   t('gives back each place once', () => {
@@ -96,7 +119,7 @@ suite('quota', (t) => {
       .when(reserve('p3', ['d']))
       .then([reserved('p3', ['d'])]);
     const none = state([...taken, released('p1', 'a', 'b'), released('p2', 'c'), released('p2', 'c')]);
-    deepEqual([none.held, held(none), placesOf(none, 'p1')], [0, [], {}]);
+    deepEqual([none.held, postsWithPlaces(none), placesOf(none, 'p1')], [0, [], {}]);
   });
 
   t('folds ten thousand posts in less time than a call waits', () => {
