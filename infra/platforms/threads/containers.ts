@@ -118,17 +118,18 @@ const made = async (work: ContainerWork, fields: Fields): Promise<Container | No
     await bound.pause(patienceMs, signal);
     answer = await bound.client.call(subject, ask, signal);
   }
-  if (answer.kind !== 'ok') return isNotFound(answer) ? missing(work, answer, fields.reply_to_id) : answer;
+  if (answer.kind !== 'ok') return isNotFound(answer) ? missing(work, answer, fields) : answer;
   const id = textIn(answer.body, 'id');
   return id === null ? { kind: 'silent', reason: 'the answer has no id of the container' } : { id };
 };
 
 /** The post to reply to or to quote is gone, or it is not known yet. */
-const missing = async ({ bound, subject, signal }: ContainerWork, answer: NotOk, parent?: string): Promise<NotOk> => {
+const missing = async ({ bound, subject, signal }: ContainerWork, answer: NotOk, fields: Fields): Promise<NotOk> => {
+  const { reply_to_id: parent, quote_post_id: quoted } = fields;
   const look = (id: string): Promise<NetworkAnswer> =>
     bound.client.call(subject, { method: 'GET', path: at(id), query: { fields: 'id' } }, signal);
-  const isThere = parent !== undefined && !isGone(await look(parent));
-  if (answer.kind !== 'refused' || isThere) return answer;
+  const isLost = parent === undefined ? quoted !== undefined : isGone(await look(parent));
+  if (answer.kind !== 'refused' || !isLost) return answer;
   const said = `Threads does not have the post to ${parent === undefined ? 'quote' : 'reply to'}`;
   return { ...answer, row: { means: 'gone' }, failure: failureOf('gone', answer.failure.platformCode, said) };
 };

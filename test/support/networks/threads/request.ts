@@ -29,7 +29,7 @@ export const requestOf = (message: IncomingMessage, body: Buffer): Request => {
   const { pathname: path, searchParams } = new URL(message.url ?? '/', 'http://threads');
   const { method = 'GET', headers } = message;
   const params: Record<string, string> = {};
-  const isForm = headers['content-type'] === 'application/x-www-form-urlencoded';
+  const isForm = /^application\/x-www-form-urlencoded(?:;|$)/.test(headers['content-type'] ?? '');
   if (body.length > 0 && !isForm) throw invalid('The body is no form');
   for (const [name, value] of [...searchParams, ...new URLSearchParams(isForm ? body.toString('utf8') : '')]) {
     if (Object.hasOwn(params, name)) throw invalid(`Param ${name} comes twice`);
