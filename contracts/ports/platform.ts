@@ -24,6 +24,8 @@ export interface Checkpoint {
   readonly data: Json;
   /** Only on `boundary`: instant after which the call was aborted, ISO 8601. */
   readonly deadline: string | null;
+  /** Only on `boundary`: the call was seen to leave nothing behind (`nothing_sent`). Absent: nobody knows, or it made a post. */
+  readonly madeNothing?: true;
 }
 
 /**

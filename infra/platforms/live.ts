@@ -15,6 +15,7 @@ import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { appOf } from './kit/app.ts';
 import { type NetworkParts, networkOf } from './kit/network.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
+import { threadsNetwork } from './threads/index.ts';
 import { xNetwork } from './x/index.ts';
 
 /** What networks gave us, and what they reported. */
@@ -65,6 +66,7 @@ export interface LiveNetworks {
 
 /** The networks of the kit. */
 export const kitNetworks: Each<NetworkParts> = {
+  threads: threadsNetwork(),
   x: xNetwork(),
 };
 

@@ -45,7 +45,10 @@ export const requestOf = (
   coverFrameMs: takesCoverFrame(target.common.platform) ? (content.body?.coverFrameMs ?? null) : null,
   checkpoints: target.common.checkpoints
     .filter(({ segment }) => (segment?.index ?? 0) === target.common.publishedSegments.length)
-    .map(({ attempt, step, data, deadline }) => ({ attempt, step, data: data as Json, deadline })),
+    .map(({ attempt, step, data, deadline, madeNothing }) => ({
+      ...{ attempt, step, data: data as Json, deadline },
+      ...(madeNothing === undefined ? {} : { madeNothing }),
+    })),
 });
 
 export const accountOf = ({ common }: ScheduledTarget, state: AccountState): PublishRequest['account'] => ({

@@ -151,11 +151,13 @@ const send = async (
   );
 };
 
-/** Networks write the error as a word with a description, or as an object with a message. */
+/** Networks write the error as a word with a description, as an object with a message, or, as Meta of a code, in other members. */
 const errorOf = (body: Members | null, status: number): { readonly error: string; readonly reason: string } => {
   const inner = membersOf(body?.error);
-  const error = textIn(body, 'error') ?? textIn(inner, 'type') ?? textIn(body, 'code') ?? String(status);
-  const said = textIn(body, 'error_description') ?? textIn(inner, 'message') ?? textIn(body, 'message') ?? error;
+  const names = [textIn(body, 'error'), textIn(inner, 'type'), textIn(body, 'error_type'), textIn(body, 'code')];
+  const error = names.find((one) => one !== null) ?? String(status);
+  const words = [textIn(body, 'error_description'), textIn(inner, 'message')];
+  const said = [...words, textIn(body, 'error_message'), textIn(body, 'message')].find((one) => one !== null) ?? error;
   return { error, reason: said.slice(0, 500) };
 };
 

@@ -75,6 +75,12 @@ export interface UploadWork {
   readonly waitMs?: number;
 }
 
+/** What of the work an upload itself needs: a comment has no more. */
+type Needed = Omit<UploadWork, 'request' | 'steps'> & {
+  readonly request: Pick<PublishRequest, 'checkpoints'>;
+  readonly steps: Pick<PublishSteps, 'checkpoint' | 'signal'>;
+};
+
 const states = ['sending', 'sent', 'processing', 'ready'] as const;
 type State = (typeof states)[number] | 'failed';
 
@@ -123,7 +129,7 @@ const openedOwn = ({ app }: UploadWork['bound'], own: Members): Members | null =
 const nameOf = ({ name, mediaId }: UploadItem): string => name ?? mediaId ?? '';
 
 /** The upload of an earlier try that can be gone on with. */
-const earlier = <Own extends Members>({ request, bound }: UploadWork, item: UploadItem): KeptUpload<Own> | null => {
+const earlier = <Own extends Members>({ request, bound }: Needed, item: UploadItem): KeptUpload<Own> | null => {
   const { sha256 } = item;
   const name = nameOf(item);
   const { data } = request.checkpoints.findLast((one) => one.step === step && textIn(one.data, 'name') === name) ?? {};
@@ -137,7 +143,7 @@ const earlier = <Own extends Members>({ request, bound }: UploadWork, item: Uplo
 };
 
 /** Of the calls of an upload a file is at fault where the network refuses it, and where it could not be sent. */
-const notOk = ({ bound }: UploadWork, { mediaId }: UploadItem, answer: NotOk): Failed => {
+const notOk = ({ bound }: Needed, { mediaId }: UploadItem, answer: NotOk): Failed => {
   const failed = beforeBoundary(answer, bound.clock());
   const { category } = failed.failure;
   const isOfFile = category === 'invalid_content' || category === 'media' || failed.kind === 'deferred';
@@ -145,11 +151,11 @@ const notOk = ({ bound }: UploadWork, { mediaId }: UploadItem, answer: NotOk): F
 };
 
 class FileUpload<Own extends Members, Item extends UploadItem> {
-  readonly #work: UploadWork;
+  readonly #work: Needed;
   readonly #item: Item;
   readonly #by: Uploader<Own, Item>;
 
-  constructor(work: UploadWork, item: Item, by: Uploader<Own, Item>) {
+  constructor(work: Needed, item: Item, by: Uploader<Own, Item>) {
     this.#work = work;
     this.#item = item;
     this.#by = by;
@@ -277,7 +283,7 @@ class FileUpload<Own extends Members, Item extends UploadItem> {
 
 /** What the post names the file by, or why it cannot. */
 export const upload = <Own extends Members, Item extends UploadItem = PublishMedia>(
-  work: UploadWork,
+  work: Needed,
   item: Item,
   by: Uploader<Own, Item>,
 ): Promise<Own | Failed> => new FileUpload(work, item, by).run();

@@ -11,6 +11,8 @@ export interface TargetCheckpoint {
   readonly deadline: string | null;
   /** Null: the target is no thread. */
   readonly segment: Segment | null;
+  /** Of a boundary: its call is known to have made nothing. */
+  readonly madeNothing?: true;
 }
 
 /** A post, or one segment of a thread, as the network has it. */

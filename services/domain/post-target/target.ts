@@ -21,6 +21,7 @@ import {
   type NetworkPost,
   releasedAt,
   remember,
+  type TargetCheckpoint,
   type TargetCommon,
   type TargetState,
 } from './state.ts';
@@ -109,7 +110,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       const { retryAt, failure } = event.data;
       // One that the publisher rescheduled before its claim, or because publishing is held, used up no try.
       const isTry = state.status !== 'pending' && failure.code !== publishingHeld.code;
-      const put = deferredBy(common, fact);
+      const put = withoutPost(deferredBy(common, fact), state.status === 'publishing' ? state.boundary : null);
       return pending(isTry ? { ...put, defers: common.defers + 1 } : put, retryAt);
     }
     case 'TargetOutcomeUnknown': {
@@ -184,6 +185,15 @@ const deferredBy = (common: TargetCommon, { occurredAt }: Fact): TargetCommon =>
   ...common,
   deferredSince: common.deferredSince ?? (occurredAt < common.dueAt ? common.dueAt : occurredAt),
 });
+
+/** A worker puts a target off behind its boundary only where it knows that the call made nothing. */
+const withoutPost = (common: TargetCommon, boundary: TargetCheckpoint | null): TargetCommon =>
+  boundary === null
+    ? common
+    : {
+        ...common,
+        checkpoints: common.checkpoints.map((one) => (one === boundary ? { ...one, madeNothing: true } : one)),
+      };
 
 /** What automatic attempts are limited by, before the first of them. */
 const noAttempts = { rateLimits: 0, defers: 0, provenAbsences: 0, assumedAbsences: 0, unknownSince: null } as const;

@@ -5,9 +5,10 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { documentsOf } from '#infra/platforms/bluesky/oauth/client.ts';
 import { type ApiVersions, apiVersions, type DoctorOptions, examineNetworks } from '#infra/platforms/doctor.ts';
-import { type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
+import { kitNetworks, type LiveStores, liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
@@ -15,6 +16,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
+import { startThreads, type ThreadsNetwork } from '#test/support/networks/threads/index.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { XNetworkOptions } from '#test/support/networks/x/state.ts';
 import { freePort } from '#test/support/port.ts';
@@ -32,9 +34,22 @@ const nowhere = async (): Promise<Record<string, string>> => {
   const server = `http://127.0.0.1:${await freePort()}`;
   return {
     ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server },
-    ...{ X_API: server, X_AUTHORIZE: `${server}/i/oauth2/authorize`, TELEGRAM_API: server },
+    ...{ ...appsAt(server), TELEGRAM_API: server },
   };
 };
+
+/** An address of ours for every one that the networks of the kit have. */
+const appsAt = (server: string): Record<string, string> =>
+  Object.fromEntries(
+    Object.keys(kitNetworks).flatMap((name) =>
+      Object.keys(rulesOf(name as Platform).app?.addresses ?? {}).map((address) => [
+        ...[`${name}_${address}`.toUpperCase(), server],
+      ]),
+    ),
+  );
+const clientIds = Object.fromEntries(
+  Object.keys(kitNetworks).map((name) => [`${name.toUpperCase()}_CLIENT_ID`, 'app-id']),
+);
 
 const examined = async (
   network: Platform,
@@ -173,6 +188,57 @@ suite('the doctor of x', (t) => {
   });
 });
 
+suite('the doctor of threads', (t) => {
+  let network: ThreadsNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (more: Readonly<Record<string, string>> = {}) => {
+    network = await startThreads({ redirectUri });
+    const { clientId, clientSecret } = network.state.app;
+    return {
+      ...{ THREADS_API: network.origin, THREADS_AUTHORIZE: `${network.origin}/oauth/authorize` },
+      ...{ THREADS_CLIENT_ID: clientId, THREADS_CLIENT_SECRET: clientSecret, ...more },
+    };
+  };
+
+  t('finds nothing to fix in an app that is set up, and says what it cannot tell', async () => {
+    const findings = await examined('threads', await started());
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+    });
+    const { remedy } = of(findings, 'redirect address');
+    const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.equal(asked.searchParams.get('redirect_uri'), redirectUri);
+    assert.match(String(remedy), /Redirect Callback URLs/);
+    assert.match(of(findings, 'scopes').words, /threads_delete \(to delete the post of `network check`\)/);
+    assert.match(of(findings, 'API version').words, /^Threads API v1\.0: no end is announced/);
+    // The code that nobody gave was not exchanged for a token.
+    assert.deepEqual(
+      network?.state.calls.map(({ path }) => path),
+      ['/oauth/access_token', '/oauth/authorize'],
+    );
+  });
+
+  t('tells the ids of the Meta app, a wrong secret and a server that does not answer apart', async () => {
+    for (const wrong of [{ THREADS_CLIENT_ID: '17' }, { THREADS_CLIENT_SECRET: 'not-the-secret' }] as Record<
+      string,
+      string
+    >[]) {
+      const findings = await examined('threads', await started(wrong));
+      const { verdict, remedy } = of(findings, 'client');
+      assert.equal(verdict, 'fix', JSON.stringify(findings));
+      assert.match(String(remedy), /^Copy the Threads app ID/);
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+    const server = `http://127.0.0.1:${await freePort()}`;
+    const silent = of(await examined('threads', await started({ THREADS_API: server })), 'client');
+    assert.match(JSON.stringify(silent), /THREADS_API/);
+    network?.close();
+    const { words } = of(await examined('threads', await started({ THREADS_VERSION: 'v2.0' })), 'API version');
+    assert.match(words, /^Threads API v2\.0/);
+  });
+});
+
 suite('the doctor of telegram', (t) => {
   let network: TelegramSimulator;
   t.before(async () => {
@@ -295,7 +361,7 @@ suite('the doctor of our client of bluesky', (t) => {
 
 suite('the doctor of all networks', (t) => {
   t('has an examination and a version of every network with an adapter, and of no other', async () => {
-    const config = readConfig({ ...(await nowhere()), X_CLIENT_ID: 'app-id' });
+    const config = readConfig({ ...(await nowhere()), ...clientIds });
     // Nothing is connected, so no store is asked.
     const unused = {} as LiveStores;
     const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
@@ -320,8 +386,7 @@ suite('the doctor of all networks', (t) => {
     const server = `http://127.0.0.1:${(silent.address() as AddressInfo).port}`;
     const config = readConfig({
       ...{ BLUESKY_RESOLVER: server, BLUESKY_DIRECTORY: server, BLUESKY_APP_VIEW: server, ...oauthKeys },
-      X_CLIENT_ID: 'app-id',
-      ...{ X_API: server, X_AUTHORIZE: server, TELEGRAM_API: server, TELEGRAM_BOT_TOKEN: `1234567:${'a'.repeat(35)}` },
+      ...{ ...clientIds, ...appsAt(server), TELEGRAM_API: server, TELEGRAM_BOT_TOKEN: `1234567:${'a'.repeat(35)}` },
     });
     const stop = new AbortController();
     silent.on('request', () => stop.abort());

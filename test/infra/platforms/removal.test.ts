@@ -4,6 +4,8 @@ import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts
 import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
+import { allScopes, problems as problemsOfThreads } from '#test/support/networks/threads/index.ts';
+import { threadsWorld } from '#test/support/networks/threads/world.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -13,7 +15,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'bluesky' | 'telegram',
+  platform: 'x' | 'threads' | 'bluesky' | 'telegram',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -46,6 +48,34 @@ suite('the removal of a post on x', (t) => {
     assert.deepEqual(await removed(adapter, 'x', account, externalId), { kind: 'removed' });
     assert.equal(why(await removed(adapter, 'x', account, '1/../../users')), 'invalid_content');
     network.close();
+  });
+});
+
+suite('the removal of a post on threads', (t) => {
+  t('deletes the account’s own post and no other, and repeats without harm', async () => {
+    const world = await threadsWorld();
+    const { adapter, network } = world;
+    const account = await world.account();
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    // What Threads does not show to another account is not there for it.
+    assert.deepEqual(await removed(adapter, 'threads', await world.account(), externalId), { kind: 'removed' });
+    assert.ok(network.state.post(externalId) !== null);
+    const scopes = allScopes.filter((one) => one !== 'threads_delete');
+    const person = network.state.people.get(account.externalId);
+    const unpermitted = await world.account(person, scopes);
+    assert.equal(why(await removed(adapter, 'threads', unpermitted, externalId)), 'permission');
+    network.script({ route: 'DELETE /:id', then: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'threads', account, externalId)), 'platform_down');
+    network.script({ route: 'DELETE /:id', then: { answer: problemsOfThreads.user_limited } });
+    assert.equal(why(await removed(adapter, 'threads', account, externalId)), 'rate_limited');
+    network.script({ route: 'DELETE /:id', then: 'drop_after' });
+    assert.equal(why(await removed(adapter, 'threads', account, externalId)), 'platform_down');
+    assert.equal(network.state.post(externalId), null);
+    assert.deepEqual(await removed(adapter, 'threads', account, externalId), { kind: 'removed' });
+    assert.equal(why(await removed(adapter, 'threads', account, '1/../../me')), 'invalid_content');
+    world.close();
   });
 });
 

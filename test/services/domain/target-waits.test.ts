@@ -94,6 +94,30 @@ suite('what a target waits for', (t) => {
     equal(commonOf([scheduled, started, deferred(at(200))]).defers, 1);
   });
 
+  t('a later attempt sees which calls made nothing, and of a lost one it does not', () => {
+    const step = (attempt: number, name: string): TargetEvent => ({
+      type: 'TargetPublishCheckpointed',
+      data: { attempt, takeover: 0, step: name, data: {}, deadline: name === 'boundary' ? at(110) : null },
+    });
+    const again: TargetEvent = { type: 'TargetPublishStarted', data: { attempt: 2, takeover: 0 } };
+    const crossed = [scheduled, started, step(1, 'container'), step(1, 'boundary')];
+    const seen = (events: readonly TargetEvent[]) => commonOf(events).checkpoints.map((one) => one.madeNothing ?? null);
+    deepEqual(seen([...crossed, deferred(at(200))]), [null, true]);
+    const second = [step(2, 'boundary'), deferred(at(300))];
+    deepEqual(seen([...crossed, deferred(at(200)), again, ...second]), [null, true, true]);
+    const unknown: TargetEvent = { type: 'TargetOutcomeUnknown', data: { ...claim, failure, reconcileAt: at(150) } };
+    const nothingFound = { externalId: null, permalink: null, publishedAt: null, failure: null };
+    const settled: TargetEvent = {
+      type: 'TargetOutcomeSettled',
+      data: { ...nothingFound, by: 'reconcile', outcome: 'absent', retryAt: at(800) },
+    };
+    deepEqual(seen([...crossed, unknown, settled, again, ...second]), [null, null, true]);
+    deepEqual(seen([...crossed, { type: 'TargetRateLimited', data: { ...claim, retryAt: at(200), failure } }]), [
+      null,
+      null,
+    ]);
+  });
+
   t('the wait counts from the due time, or from the moment after it', () => {
     const wait = (seconds: number) => commonOf([scheduled, { ...deferred(at(300)), at: at(seconds) }]).deferredSince;
     deepEqual([wait(99), wait(100), wait(101)], [at(100), at(100), at(101)]);

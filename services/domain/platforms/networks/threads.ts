@@ -87,6 +87,10 @@ const insights: InsightsTable = {
 export const threads: NetworkRules = {
   platform: 'threads',
   name: 'Threads',
+  app: {
+    addresses: { api: 'https://graph.threads.net', authorize: 'https://threads.net/oauth/authorize' },
+    version: 'v1.0',
+  },
   text: {
     limits: [
       { unit: 'emoji_bytes', limit: 500 },

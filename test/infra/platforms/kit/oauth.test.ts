@@ -139,6 +139,19 @@ suite('OAuth 2 of the kit', (t) => {
     assert.deepEqual(ended, { kind: 'refused', reason: 'Expired.' });
   });
 
+  t('an error of a code is read in the words of each network', async () => {
+    for (const [body, error] of [
+      [{ error: 'invalid_grant', error_description: 'Used.' }, 'invalid_grant'],
+      [{ error: { type: 'OAuthException', message: 'Used.' } }, 'OAuthException'],
+      [{ error_type: 'OAuthException', code: 400, error_message: 'Used.' }, 'OAuthException'],
+      [{ code: 'invalid', message: 'Used.' }, 'invalid'],
+    ] as const) {
+      server.on('POST /tokens/token', { status: 400, body });
+      const said = await exchangeCode(toolsOf({}), asked, within());
+      assert.deepEqual(said, { kind: 'refused', error, reason: 'Used.' });
+    }
+  });
+
   t('a network that renews nothing is not asked', async () => {
     assert.equal((await refreshTokens(toolsOf({}), former(), subject, within())).kind, 'refused');
     assert.equal(server.received.length, 0);

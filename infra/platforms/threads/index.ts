@@ -1,0 +1,51 @@
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { OfferAccounts } from '../kit/consent.ts';
+import { beforeBoundary, failureOf } from '../kit/errors.ts';
+import type { Bound, NetworkParts } from '../kit/network.ts';
+import { textIn } from '../shared/members.ts';
+import { accountFigures, me, postFigures, profileOf } from './figures.ts';
+import { findPosts, reconcile } from './find.ts';
+import { comment, publish } from './publish.ts';
+import { at, isGone, isMediaId, tables } from './tables.ts';
+
+/** A login of Threads has one account. */
+const offer: OfferAccounts = async ({ call }) => {
+  const answer = await call(me);
+  if (answer.kind !== 'ok') return answer;
+  const externalId = textIn(answer.body, 'id');
+  const profile = profileOf(answer.body);
+  // The id never changes; the username may.
+  if (externalId === null || profile.username === null) {
+    return { kind: 'silent', reason: 'the answer does not say whose account it is' };
+  }
+  return {
+    kind: 'offered',
+    person: null,
+    accounts: [{ profile: { externalId, ...profile, username: profile.username } }],
+  };
+};
+
+const removePost =
+  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  async ({ account, externalId }, signal) => {
+    const subject = { accountId: account.id, targetId: null };
+    if (!isMediaId(externalId)) {
+      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a post') };
+    }
+    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
+    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
+  };
+
+export const threadsNetwork = (): NetworkParts => ({
+  ...{ tables, offer },
+  methods: (bound) => ({
+    publish: publish(bound),
+    reconcile: reconcile(bound),
+    findPosts: findPosts(bound),
+    comment: comment(bound),
+    removePost: removePost(bound),
+    fetchPostInsights: postFigures(bound),
+    fetchAccountInsights: accountFigures(bound),
+  }),
+});

@@ -1,0 +1,131 @@
+import { type ErrorRow, membersAt, type NetworkAnswer } from '../kit/errors.ts';
+import type { OAuthTable } from '../kit/oauth.ts';
+import type { NetworkTables } from '../kit/tables.ts';
+import { membersOf } from '../shared/members.ts';
+
+/** Threads API v1.0: developers.facebook.com/docs/threads, and what its answers were seen to mean. */
+
+const dayMs = 86_400_000;
+
+/** A path of the API. */
+export const at = (path: string): string => `{api}/{version}/${path}`;
+
+/** Ids are numbers of up to 20 digits. */
+export const isMediaId = (id: string): boolean => /^\d{1,20}$/.test(id);
+
+const code = (...codes: readonly number[]) => ({ where: { 'error.code': codes } });
+const subcode = (...codes: readonly number[]) => ({ where: { 'error.error_subcode': codes } });
+
+/** The subcode says more than the code, and both more than the status, which is 400 for nearly everything. */
+const errors: readonly ErrorRow[] = [
+  { ...subcode(4279013), means: 'forbidden' },
+  // Threads does not have what the call is about, or not yet.
+  { ...subcode(4279009), means: 'later' },
+  // Children of a carousel that ended, and a file that its server did not give to Threads.
+  { ...subcode(4279004, 2207052), means: 'media' },
+  // An action that Threads takes for spam: another try within the day makes it worse.
+  { ...subcode(2207051), means: 'limited', wait: dayMs },
+  // The quota of posts, as Instagram names it; Threads documents no code of its own.
+  { ...subcode(2207042), means: 'limited', wait: 3_600_000 },
+  { where: { 'error.code': [100], 'error.error_subcode': [33] }, means: 'gone' },
+  { ...code(190, 102), means: 'lapsed' },
+  { ...code(4, 341), means: 'limited', ofApp: true },
+  { ...code(17, 32, 613), means: 'limited' },
+  { status: 429, means: 'limited' },
+  { ...code(3), means: 'permission', ofApp: true },
+  { where: { 'error.code': /^(?:10|2\d\d)$/ }, means: 'unpermitted' },
+  { ...code(24), means: 'later' },
+  { ...code(1, 2), means: 'down', mayBeOut: true },
+  { where: { 'error.is_transient': /^true$/ }, means: 'down', mayBeOut: true },
+  { status: '5xx', means: 'down' },
+  { ...code(100, 801), means: 'content' },
+];
+
+/** Of what was made a moment ago it may still come up. */
+export const isNotFound = (answer: NetworkAnswer): boolean =>
+  answer.kind === 'refused' && answer.failure.platformCode?.endsWith('/4279009') === true;
+
+/** Threads has nothing of that id that the account may see. */
+export const isGone = (answer: NetworkAnswer): boolean =>
+  isNotFound(answer) || (answer.kind === 'refused' && answer.row.means === 'gone');
+
+/** Authorization code, then a token of an hour, then one of 60 days, which is renewed itself ("Get Access Tokens"). */
+const oauth: OAuthTable = {
+  authorizeParams: {},
+  scopes: {
+    threads_basic: { why: 'to know whose account it is; for everything else', needed: 'reading your profile' },
+    threads_content_publish: { why: 'to publish, and to ask how many posts are left', needed: 'posting for you' },
+    threads_manage_replies: { why: 'for threads and first comments, and to ask how many replies are left' },
+    threads_read_replies: { why: 'to find a reply whose answer was lost' },
+    threads_manage_insights: { why: 'for figures' },
+    threads_delete: { why: 'to delete the post of `network check`' },
+  },
+  ...{ separator: ',', pkce: 'none', grant: 'account' },
+  client: { id: 'client_id', secret: 'client_secret' },
+  exchange: [
+    {
+      ...{ method: 'POST', url: '{api}/oauth/access_token', as: 'form' },
+      params: { grant_type: 'authorization_code', code: '{code}', redirect_uri: '{redirect}' },
+    },
+    {
+      ...{ method: 'GET', url: '{api}/access_token', as: 'query', isBare: true },
+      params: { grant_type: 'th_exchange_token', client_secret: '{secret}', access_token: '{token}' },
+    },
+  ],
+  refresh: {
+    ...{ method: 'GET', url: '{api}/refresh_access_token', as: 'query', isBare: true, kind: 'extends' },
+    // "Refresh a Long-Lived Token": at least 24 hours old, and not expired.
+    minAgeMs: dayMs,
+    params: { grant_type: 'th_refresh_token', access_token: '{token}' },
+  },
+  seconds: { access: 3_600, most: 60 * 86_400, refresh: null },
+  // Ten tries, one a day, before the account is lost.
+  refreshWindowMs: 10 * dayMs,
+  // No call of the API ends a consent: the owner does, in the settings of Threads.
+  revoke: [],
+  ends: [400, 401].map((status) => ({
+    status,
+    says: /validating access token|invalid (?:oauth )?access token|parse access token|session (?:has )?(?:been invalidated|expired)|not authorized application/i,
+  })),
+};
+
+export const tables: NetworkTables = {
+  platform: 'threads',
+  headers: { accept: 'application/json' },
+  version: (set) => ({
+    version: `Threads API ${set ?? 'v1.0'}`,
+    endsAt: null,
+    source: 'developers.facebook.com/docs/threads/changelog, August 2026: it has one version',
+  }),
+  ...{ oauth, errors, buckets: [] },
+  usage: { app: 'x-app-usage', account: 'x-business-use-case-usage' },
+  words: ['error.message', 'error.error_user_msg', 'error_message'],
+  code: (body) => {
+    const { code: one, error_subcode: more } = membersOf(body?.error) ?? {};
+    const names = [one, more].flatMap((name) => (typeof name === 'number' ? [String(name)] : []));
+    return names.length === 0 ? (membersAt(body, 'error_type').map(String)[0] ?? null) : names.join('/');
+  },
+  makes: [
+    { method: 'POST', path: '/:version/:user/threads_publish' },
+    {
+      ...{ method: 'POST', path: '/:version/:user/threads' },
+      when: ({ fields, query }) => (fields?.auto_publish_text ?? query?.auto_publish_text) !== undefined,
+    },
+  ],
+  // Figures can wait where the app has asked for much; the state of a container and the quota cannot.
+  isRead: ({ method, path }) => method === 'GET' && /insights$/.test(path),
+  insights: { insightsVersion: 'threads/1', minIntervalMs: 900_000, maxAheadMs: 300_000 },
+  doctor: {
+    makeApp: 'Make an app with the use case "Access the Threads API" in Meta’s App Dashboard',
+    console: 'the settings of the use case Threads in Meta’s App Dashboard',
+    refusesCode: /\bcode\b/i,
+    refusesClient: /client|app(?:lication)?\b|secret/i,
+    clientRemedy: {
+      confidential: 'Copy the Threads app ID and the Threads app secret (not those of the Meta app) anew.',
+      public: 'Threads has no public clients: set THREADS_CLIENT_SECRET.',
+    },
+    redirectName: 'Redirect Callback URLs',
+    scopesRemedy: 'Add the permissions to the use case, and have them approved',
+    redirectRefused: 'A page about a blocked URL',
+  },
+};
