@@ -30,6 +30,7 @@ export const unsettled = (state: TargetState, shown: number, now = Date.now()): 
     case 'pending':
       return Date.parse(attemptAt(state)) > now + laterMs ? null : `is pending since ${attemptAt(state)}`;
     case 'publishing':
+    case 'processing':
     case 'rate_limited':
       return `is ${state.status}`;
     case 'handed_to_platform':
@@ -238,6 +239,9 @@ const ofClaim = new Set([
   'TargetOutcomeUnknown',
 ]);
 
+/** The network has the post, and does not show it yet. */
+const taken = new Set(['TargetHandedToPlatform', 'TargetAcceptedByPlatform']);
+
 /** Attempts count up one by one, and only the newest claim of the present attempt writes. */
 const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
   const wrong: string[] = [];
@@ -258,8 +262,10 @@ const ofClaims = (events: readonly DecodedEvent[]): readonly string[] => {
     } else if (type === 'TargetPublishTakenOver') {
       if (!under || data.takeover !== takeover + 1) wrong.push('was taken over out of turn');
       takeover = Number(data.takeover);
-    } else if (type === 'TargetHandedToPlatform' || (handed && type === 'TargetOutcomeUnknown')) {
-      // Reconcile finds a hand-over after its attempt, and the network may say nothing at its time.
+    } else if (taken.has(type) || (handed && type === 'TargetOutcomeUnknown')) {
+      // Reconcile finds what the network has after its attempt, and the network may say nothing at its time.
+      if (!crossed) wrong.push(`${type} without a call`);
+      if (handed && type === 'TargetAcceptedByPlatform') wrong.push('was accepted twice');
       if (data.attempt !== attempt || data.takeover !== takeover) wrong.push(`${type} by a lost claim`);
       [under, handed] = [false, true];
     } else if (type === 'TargetPublishDeferred' && !under) {

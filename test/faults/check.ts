@@ -149,7 +149,7 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
 /** Targets that have not ended yet, and why. */
 export const openTargets = async (checked: Checked): Promise<readonly string[]> => {
   const { rows } = await checked.pool.query(
-    `select id::text as id from ${view('post_targets')} where status in ('publishing', 'rate_limited', 'outcome_unknown')
+    `select id::text as id from ${view('post_targets')} where status in ('publishing', 'processing', 'rate_limited', 'outcome_unknown')
        or (status = 'handed_to_platform' and undo = 'pending')
        or (status = 'pending' and next_action_at < now() + interval '2 minutes')
        or (status = 'published' and next_action_at is not null) limit 200`,

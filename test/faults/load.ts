@@ -66,6 +66,7 @@ export const actionNames = [
   'retry',
   'limited',
   'contained',
+  'processed',
   'thread',
   'commented',
   'orphan',
@@ -91,6 +92,7 @@ export const actionNames = [
 export type ActionName = (typeof actionNames)[number];
 /** Actions that the build before refuses: a load that meets it leaves them out. */
 const sinceBefore: readonly ActionName[] = [
+  'processed',
   'commented',
   'bulk',
   'shift',
@@ -143,6 +145,13 @@ const nativeDirectives = [
   '[[sandbox:timeout_after once]]',
   '[[sandbox:undo_timeout_after once]]',
   '[[sandbox:undo_timeout_before once]]',
+];
+/** What networks do that look at a post before they show it: each shows or refuses it in the end. */
+const looking = [
+  'processing 700ms',
+  'processing once 2s',
+  'processing 400ms]] [[sandbox:timeout_after once',
+  'processing_failed once 500ms',
 ];
 const contained = ['instagram', 'threads', 'youtube', 'tiktok', 'facebook'];
 
@@ -288,6 +297,10 @@ export class Load {
         this.#accounts.filter((one) => contained.includes(one.platform)),
         '',
       )),
+    processed: async () => {
+      const accounts = this.#accounts.filter(({ platform }) => ['facebook', 'tiktok', 'youtube'].includes(platform));
+      await this.#post({ type: 'now' }, accounts, `[[sandbox:${this.#options.random.pick(looking)}]]`);
+    },
     thread: async () => {
       const accounts = this.#accounts.filter(({ platform }) => platform === 'x' || platform === 'threads');
       const segments = [1, 2, 3].map(() => ({ content: this.#text() }));

@@ -28,7 +28,7 @@ import { readyClip } from '#test/support/clip.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { preparedDatabase, testDatabase } from '#test/support/postgres.ts';
 import { TestKeys } from '#test/support/projecting.ts';
-import { quick, quickNetwork } from '#test/support/publishing.ts';
+import { quick, quickNetwork, quickProcessing } from '#test/support/publishing.ts';
 import { afterFile } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { streamsOf } from './check.ts';
@@ -115,7 +115,14 @@ export class PairsWorld {
         workDir: path.join(tmpdir(), `postline-pairs-${randomUUID()}`),
         adapterOf: () => network,
       },
-      ...{ config: quick, clock, logger, pollMs: 50, mediaLimitMs: 100 * 24 * 60 * minuteMs },
+      ...{
+        config: quick,
+        processingRest: quickProcessing,
+        clock,
+        logger,
+        pollMs: 50,
+        mediaLimitMs: 100 * 24 * 60 * minuteMs,
+      },
     };
     const outcomes: OutcomesDeps = {
       ...{ log, eventStore, store, codec, pool, logger, now: () => this.now() },
@@ -298,7 +305,7 @@ export class PairsWorld {
     const now = new Date(this.now());
     const { rows } = await pool.query(
       `select 'target ' || id || ' ' || status as what from ${view('post_targets')}
-        where (not workspace_id = any($4::uuid[]) and (status = 'publishing' or (status <> 'outcome_unknown' and next_action_at <= $1)))
+        where (not workspace_id = any($4::uuid[]) and (status in ('publishing', 'processing') or (status <> 'outcome_unknown' and next_action_at <= $1)))
           or (status = 'outcome_unknown' and not id = any($5::uuid[])) or (status = 'handed_to_platform' and undo = 'pending')
        union all select 'post ' || id from ${view('posts')} where fan_out_behind or recycle_at <= $2
        union all select 'outcomes are behind' where exists (

@@ -193,6 +193,11 @@ export const features = {
     shape: async (scene) => give(scene, { schedule: await bestSlot(scene) }),
     reshape: async (scene) => revise(scene, { schedule: await bestSlot(scene) }),
   },
+  // Facebook looks at the post before it shows it.
+  processing: {
+    shape: (scene) => give(scene, { content: `${scene.body.content} [[sandbox:processing 400ms]]` }),
+    reshape: (scene) => revise(scene, { content: `${scene.name} [[sandbox:processing 400ms]]` }),
+  },
   'first comment': {
     shape: (scene) => give(scene, { variants: comments(scene) }),
     reshape: (scene) => revise(scene, { variants: comments(scene) }),

@@ -80,6 +80,7 @@ export const points: readonly Point[] = [
   at('publisher-1', 'publisher:after-boundary', 'now'),
   at('publisher-1', 'sandbox.boundary_appended', 'now'),
   at('publisher-1', 'sandbox.post_accepted', 'now'),
+  at('publisher-1', 'publisher:after-ask', 'processed'),
   at('publisher-2', 'publisher:after-takeover', 'orphan'),
   at('publisher-2', 'publisher:after-requeue', 'limited'),
   at('publisher-2', 'publisher:after-call', 'now'),
