@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
-import { hidden, type Members, parsed } from '../shared/members.ts';
+import { hidden, parsed } from '../shared/members.ts';
 import { addressOf, type OwnPlace, placesOf } from './app.ts';
 import { billed, type Cost } from './budget.ts';
-import { judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
-import { exhausted, usageOf, windowsOf } from './limits.ts';
+import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
+import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
 import { appName, type Kit, type MadeBy, type NetworkRequest } from './tables.ts';
 
@@ -75,6 +75,24 @@ const withoutToken = (body: Buffer, token: string): Buffer => {
   const ways = [token, inJson(token), inJson(token).replaceAll('/', '\\/'), encodeURIComponent(token)];
   const found = ways.filter((way) => way !== '' && body.includes(way));
   return found.length === 0 ? body : Buffer.from(hidden(body.toString('utf8'), found));
+};
+
+type Said = Pick<RefusedAnswer, 'status' | 'headers' | 'body'>;
+
+/**
+ * A server that the network named for a file knows no token, no limit and no error of the network: it may pass, and an
+ * address that has ended is asked for anew.
+ */
+const ofOthers: ErrorTables & LimitTables = {
+  errors: [
+    { status: '5xx', means: 'down' },
+    { status: 408, means: 'down' },
+    { status: 413, means: 'media' },
+    { means: 'later' },
+  ],
+  buckets: [],
+  words: [],
+  code: () => null,
 };
 
 /** Answers of 2xx with more of the app's limit used than this rest its reads, so that posts have what is left. */
@@ -198,24 +216,21 @@ export class NetworkClient {
     // A proxy on the way answers in its own words, and an answer may be cut: neither says that there is nothing.
     if (isGood && said === null && ask.method === 'GET')
       return { kind: 'silent', reason: 'the answer is no JSON object' };
+    const isOwn = this.#placesOf(ask.path).length > 0;
     if (isGood && (said === null || tables.isRefusal?.(said) !== true)) {
-      await this.#noteUsage(headers);
+      if (isOwn) await this.#noteUsage(headers);
       // Networks answer an upload with an empty body.
       return { kind: 'ok', status, headers, body: said ?? {} };
     }
     if (status >= 300 && status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
-    return this.#refused(status, headers, said, this.#isRead(ask));
+    const answer = { status, headers, body: said };
+    return isOwn ? this.#refused(answer, this.#isRead(ask)) : refusedOf({ ...this.#kit, tables: ofOthers }, answer);
   }
 
-  async #refused(
-    status: number,
-    headers: RefusedAnswer['headers'],
-    body: Members | null,
-    ofRead: boolean,
-  ): Promise<RefusedAnswer> {
+  async #refused(answer: Said, ofRead: boolean): Promise<RefusedAnswer> {
     const { tables, clock, appLimits } = this.#kit;
-    const refused = refusedOf(this.#kit, { status, headers, body });
-    const { row, failure } = refused;
+    const refused = refusedOf(this.#kit, answer);
+    const { row, failure, headers } = refused;
     const now = clock();
     const isClosed = row.means === 'unpaid' || row.means === 'sunset';
     const { until, ofApp } = exhausted(tables, headers, now, usualUntil(row, now));
@@ -247,8 +262,8 @@ export class NetworkClient {
 
 /** What a refusal means by the tables of the network. */
 export const refusedOf = (
-  { tables, clock }: Pick<Kit, 'tables' | 'clock'>,
-  said: Pick<RefusedAnswer, 'status' | 'headers' | 'body'>,
+  { tables, clock }: Pick<Kit, 'clock'> & { readonly tables: ErrorTables & LimitTables },
+  said: Said,
 ): RefusedAnswer => {
   const now = clock();
   const judged = judge(tables, said);

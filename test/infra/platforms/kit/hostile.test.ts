@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Ask, NetworkClient } from '#infra/platforms/kit/client.ts';
-import { behindBoundary, type NetworkAnswer } from '#infra/platforms/kit/errors.ts';
+import { beforeBoundary, behindBoundary, type NetworkAnswer } from '#infra/platforms/kit/errors.ts';
 import { exchangeCode, newVerifier, type OAuthTable } from '#infra/platforms/kit/oauth.ts';
 import type { NetworkTables } from '#infra/platforms/kit/tables.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
@@ -135,6 +135,41 @@ suite('hostile answers to the kit', (t) => {
     strict.on('POST /api/v1/17/media_publish', { body: { error: { code: 'spam_risk' } } });
     assert.equal(outcomeOf(await once(strict), strict), 'failed');
     strict.close();
+  });
+
+  t('a server that the network named says nothing of the account and of the app', async () => {
+    const storage = await kitWorld();
+    const refresh: OAuthTable['refresh'] = {
+      ...{ method: 'POST', url: '{tokens}/token', as: 'form', kind: 'rotates', minAgeMs: 0 },
+      params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
+    };
+    const odd = await kitWorld({
+      ...{ makes, oauth: oauthOf({ refresh }), usage: { app: 'x-app-usage', account: 'x-usage' } },
+      errors: [
+        { status: 401, means: 'lapsed', renews: true },
+        { status: 402, means: 'unpaid', ofApp: true },
+        { status: 429, means: 'limited', ofApp: true },
+        { status: 403, means: 'permission' },
+      ],
+    });
+    odd.on('POST /tokens/token', { body: { access_token: 'another', refresh_token: 'r2' } });
+    const subject = await odd.account({ secret: { ...lasting.secret, refreshToken: 'r' } });
+    const headers = { 'x-app-usage': '{"call_count":100}', 'retry-after': '9999' };
+    const ask: Ask = { method: 'PUT', path: `${storage.origin}/part`, json: {} };
+    for (const status of [200, 400, 401, 402, 403, 404, 408, 410, 429, 500]) {
+      storage.on('PUT /part', { status, headers, body: '<Error><Code>AccessDenied</Code></Error>' });
+      const answer = await odd.client.call(subject, ask, within());
+      if (answer.kind === 'ok') continue;
+      const outcome = beforeBoundary(answer, odd.bound.clock());
+      assert.deepEqual(
+        [answer.kind, outcome.kind, outcome.failure.actor],
+        ['refused', 'deferred', 'platform'],
+        String(status),
+      );
+    }
+    assert.equal(odd.received.length, 0, 'no token is renewed');
+    assert.equal(await odd.appLimits.restOf('threads:app-id', true, odd.bound.clock()), null, 'nothing rests');
+    for (const one of [storage, odd]) one.close();
   });
 
   t('a question that is answered by a page of a proxy has no answer', async () => {
