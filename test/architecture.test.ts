@@ -14,7 +14,7 @@ import { eventCatalogue } from '#schemas/events.ts';
 import { eventTypes } from '#schemas/http/webhook-events.ts';
 import { markerOf, mutantNames, mutants, mutate } from '#test/faults/mutants.ts';
 import { suite } from '#test/support/suite.ts';
-import { faultsOf, faultsOfKit, kitCode, kitNetworks } from './architecture/boundaries.ts';
+import { faultsOf, faultsOfKit, kitCode, kitNetworks, strays } from './architecture/boundaries.ts';
 import { circlesOf } from './architecture/circles.ts';
 import { crumbs } from './architecture/crumbs.ts';
 import { plannedEvents, plannedPublicTypes } from './architecture/planned.ts';
@@ -242,7 +242,7 @@ suite('architecture', (t) => {
   t('a network of the kit makes something visible in one place behind the boundary, and the kit nowhere', () => {
     assert.ok(kitNetworks.has('x') && kitCode.size > 5, 'the reader of networks is broken');
     const wrong = [...kitNetworks].flatMap(([name, code]) => faultsOf(code).map((fault) => `${name}: ${fault}`));
-    assert.deepEqual([...wrong, ...faultsOfKit(kitCode)], []);
+    assert.deepEqual([...wrong, ...faultsOfKit(kitCode), ...strays()], []);
   });
 
   t('the rule of the boundary refuses every other place', () => {
@@ -270,6 +270,10 @@ suite('architecture', (t) => {
       alone(cross(lines.cross, lines.check, `return ${send}`)),
       others(`export const comment =\n  (bound) =>\n  async () => {\n    const made = await ${send}\n  };\n`),
       others(`const afterCover = async () => {\n  await ${send}\n};\n`, 'media.ts'),
+      alone(
+        `const afterCover = async () => {\n  await ${send}\n};\n${cross(lines.cross, lines.call, 'await afterCover();')}`,
+      ),
+      strays(['infra/platforms/live.ts', 'infra/platforms/kit/figures.ts', 'infra/platforms/y/media.ts'], () => true),
     ]) {
       assert.deepEqual(good, []);
     }
@@ -289,6 +293,45 @@ suite('architecture', (t) => {
       'a boundary elsewhere': others('const upload = async () => {\n  await steps.boundary({});\n};\n', 'media.ts'),
       'once under another name': others('const { once } = client;\n', 'media.ts'),
       'the boundary under another name': others('const { boundary } = steps;\n', 'media.ts'),
+      'a boundary in a loop': alone(cross('for (const one of all) {', `  ${lines.cross}`, `  ${lines.call}`, '}')),
+      'a boundary in a callback': alone(
+        cross('await all.map(async (one) => {', `  ${lines.cross}`, `  ${lines.call}`, '});'),
+      ),
+      'a boundary in a function within': alone(
+        cross('const again = async () => {', `  ${lines.cross}`, `  ${lines.call}`, '};'),
+      ),
+      'a boundary of parameters': others(
+        'const up = async ({ signal, boundary }) => {\n  await boundary({});\n};\n',
+        'media.ts',
+      ),
+      'a boundary by its name': others("const up = async () => {\n  await steps['boundary']({});\n};\n", 'media.ts'),
+      'once by its name': others("const up = async () => {\n  await client['once'](open);\n};\n", 'media.ts'),
+      'once by a bound name': others('const up = client.once.bind(client);\n', 'media.ts'),
+      'once in escapes': others('const up = async () => {\n  await client.on\\u0063e(open);\n};\n', 'media.ts'),
+      'once by let behind a comment': others(
+        `const comment = async () => {\n};\nlet up = async () => {\n  await ${send}\n};\n`,
+      ),
+      'once in a class behind a comment': others(
+        `const comment = async () => {\n};\nexport abstract class Up {\n  async up() {\n    await ${send}\n  }\n}\n`,
+      ),
+      'once in no function': others(`const comment = async () => {\n};\nawait ${send}\n`),
+      'once in a taken name': others(`const comment = async () => {\n};\nconst { up } = {\n  up: () => ${send}\n};\n`),
+      'once in a name with a dollar': others(`const comment = async () => {\n};\nconst $up = () => {\n  ${send}\n};\n`),
+      'a step after the post before it': alone(
+        `const afterCover = async () => {\n  await ${send}\n};\n${cross('await afterCover();', lines.cross, lines.call)}`,
+      ),
+      'a step after the post from elsewhere': others(
+        `const afterCover = async () => {\n  await ${send}\n};\nconst up = async () => {\n  await afterCover();\n};\n`,
+        'media.ts',
+      ),
+      'a call past the client': others(
+        'const up = async ({ http }) => {\n  await http.send(call, signal);\n};\n',
+        'media.ts',
+      ),
+      'a call past the client by its name': others('const { send } = bound.http;\n', 'media.ts'),
+      'a call past everything': others('const up = async () => {\n  await fetch(url);\n};\n', 'media.ts'),
+      'a helper beside the networks': strays(['infra/platforms/shared/helper.ts'], () => true),
+      'a helper in another house': strays(['services/publisher/helper.ts'], () => true),
       'no publish.ts': faultsOf(new Map([['index.ts', right]])),
       'the kit': faultsOfKit(new Map([['upload.ts', send]])),
     })) {

@@ -59,6 +59,43 @@ export const addressOf = ({ addresses, version }: NetworkApp, text: string): str
       })
     : text;
 
+/** As a server may read it: two ways of writing one path are one. Escapes may be escaped themselves. */
+const plainPath = (path: string): string => {
+  let text = path;
+  for (let times = 0; times < 3; times += 1) {
+    text = text.replaceAll(/%([0-9a-f]{2})/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  }
+  const names: string[] = [];
+  for (const name of text.toLowerCase().split(/[/\\]+/)) {
+    if (name === '..') names.pop();
+    else if (name !== '' && name !== '.') names.push(name);
+  }
+  return `/${names.join('/')}`;
+};
+
+const isBelow = (path: string, base: string): boolean => base === '/' || path === base || path.startsWith(`${base}/`);
+
+/** An address below one of the app's. */
+export interface OwnPlace {
+  readonly name: AppAddress;
+  /** Below it, in lower case, without a slash at its end: `/2/tweets`. */
+  readonly path: string;
+}
+
+/** Those of the app's addresses that an address lies below; none: it is another server's, and gets no token. */
+export const placesOf = ({ addresses }: NetworkApp, text: string): readonly OwnPlace[] => {
+  const url = URL.parse(text);
+  if (url === null || url.username !== '' || url.password !== '') return [];
+  const path = plainPath(url.pathname);
+  return names.flatMap((name): readonly OwnPlace[] => {
+    const own = URL.parse(addresses[name] ?? '');
+    if (own === null || own.origin !== url.origin) return [];
+    const base = plainPath(own.pathname);
+    if (!isBelow(path, base) || !isBelow(url.pathname, own.pathname.replace(/\/+$/, '') || '/')) return [];
+    return [{ name, path: base === '/' ? path : path.slice(base.length) || '/' }];
+  });
+};
+
 /** Of a public client, which has no secret: no other process goes on with its uploads. */
 const ofProcess = randomBytes(32);
 const [ivBytes, tagBytes] = [12, 16];

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
-import { type Members, parsed } from '../shared/members.ts';
-import { addressOf } from './app.ts';
+import { hidden, parsed } from '../shared/members.ts';
+import { addressOf, type OwnPlace, placesOf } from './app.ts';
 import { billed, type Cost } from './budget.ts';
-import { judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
-import { exhausted, usageOf, windowsOf } from './limits.ts';
+import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
+import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
 import { appName, type Kit, type MadeBy, type NetworkRequest } from './tables.ts';
 
@@ -65,8 +65,34 @@ const bodyOf = ({ json, form, fields, bytes }: Ask): Body => {
 
 /** `/:id/feed` against `/123/feed`. */
 const fitsPath = (pattern: string, path: string): boolean => {
-  const [wanted, given] = [pattern.split('/'), path.split('/')];
+  const [wanted, given] = [pattern.toLowerCase().split('/'), path.split('/')];
   return wanted.length === given.length && wanted.every((one, at) => one.startsWith(':') || one === given[at]);
+};
+
+/** Networks repeat a token in their errors and in the addresses of their pages, and both are kept: it is taken out. */
+const withoutToken = (body: Buffer, token: string): Buffer => {
+  const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
+  const ways = [token, inJson(token), inJson(token).replaceAll('/', '\\/'), encodeURIComponent(token)];
+  const found = ways.filter((way) => way !== '' && body.includes(way));
+  return found.length === 0 ? body : Buffer.from(hidden(body.toString('utf8'), found));
+};
+
+type Said = Pick<RefusedAnswer, 'status' | 'headers' | 'body'>;
+
+/**
+ * A server that the network named for a file knows no token, no limit and no error of the network: it may pass, and an
+ * address that has ended is asked for anew.
+ */
+const ofOthers: ErrorTables & LimitTables = {
+  errors: [
+    { status: '5xx', means: 'down' },
+    { status: 408, means: 'down' },
+    { status: 413, means: 'media' },
+    { means: 'later' },
+  ],
+  buckets: [],
+  words: [],
+  code: () => null,
 };
 
 /** Answers of 2xx with more of the app's limit used than this rest its reads, so that posts have what is left. */
@@ -75,6 +101,8 @@ const busyMs = 300_000;
 
 export class NetworkClient {
   readonly #kit: Kit;
+  /** With these something was made: an attempt that asks for more has opened its boundary once. */
+  readonly #used = new WeakSet<OpenSession>();
 
   constructor(kit: Kit) {
     this.#kit = kit;
@@ -88,10 +116,10 @@ export class NetworkClient {
   /** Makes nothing visible. Calls once more with a new token where the network refuses the first one. */
   async call(subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
     this.#refuse(ask, false);
-    const asked = async (): Promise<NetworkAnswer> => {
-      const open = await this.#open(subject, this.#isRead(ask), signal);
-      return open.kind === 'open' ? this.#renewing(open, subject, ask, signal) : open;
-    };
+    // Before what it costs is taken: an account without a token costs nothing, and neither does one that cannot be read.
+    const open = await this.#open(subject, this.#isRead(ask), signal);
+    if (open.kind !== 'open') return open;
+    const asked = () => this.#renewing(open, subject, ask, signal);
     return ask.cost === undefined ? asked() : billed(this.#kit, ask.cost, asked);
   }
 
@@ -105,9 +133,12 @@ export class NetworkClient {
   /**
    * The one call that makes something visible. It leaves before anything is awaited. A second call follows an answer alone
    * that says that the network did nothing, since the token had ended: it is the first that can have an effect.
+   * @param open of one call: another one needs another
    */
   once(open: OpenSession, subject: Subject, ask: Omit<Ask, 'cost'>, signal: AbortSignal): Promise<NetworkAnswer> {
     this.#refuse(ask, true);
+    if (this.#used.has(open)) throw new Error(`${this.#kit.tables.platform}: a second call of one boundary`);
+    this.#used.add(open);
     return this.#renewing(open, subject, ask, signal);
   }
 
@@ -130,32 +161,28 @@ export class NetworkClient {
     return this.#kit.tables.isRead?.(ask) ?? ask.method === 'GET';
   }
 
-  /** The path below an address of the app; null: the address is another's. */
-  #pathOf(path: string): string | null {
-    const { app } = this.#kit;
-    const whole = this.#addressOf(path);
-    const own = Object.values(app.addresses).find((one) => whole === one || whole.startsWith(`${one}/`));
-    return own === undefined ? null : (whole.slice(own.length).split('?')[0] ?? '');
-  }
-
   #addressOf(path: string): string {
     return addressOf(this.#kit.app, path.startsWith('/') ? `{api}${path}` : path);
   }
 
+  #placesOf(path: string): readonly OwnPlace[] {
+    return placesOf(this.#kit.app, this.#addressOf(path));
+  }
+
   #refuse(ask: Ask, isWanted: boolean): void {
-    const path = this.#pathOf(ask.path);
-    const fits = (made: MadeBy): boolean =>
-      made.method === ask.method &&
-      (made.path === null || (path !== null && fitsPath(made.path, path))) &&
-      (made.when?.(ask) ?? true);
+    const places = this.#placesOf(ask.path);
+    const fits = ({ method, path, when }: MadeBy): boolean =>
+      method === ask.method &&
+      (path === null || places.some((place) => fitsPath(path, place.path))) &&
+      (when?.(ask) ?? true);
     if (this.#kit.tables.makes.some(fits) === isWanted) return;
     const why = isWanted ? 'is not in the table of calls that make something' : 'makes something visible';
-    throw new Error(`${this.#kit.tables.platform}: ${ask.method} ${path ?? 'of another server'} ${why}`);
+    throw new Error(`${this.#kit.tables.platform}: ${ask.method} ${places[0]?.path ?? 'of another server'} ${why}`);
   }
 
   #headersOf(token: string, { path, scheme, headers }: Ask, type: string | null): Record<string, string> {
     const { tables, app } = this.#kit;
-    const isOwn = this.#pathOf(path) !== null;
+    const isOwn = this.#placesOf(path).length > 0;
     const how = isOwn ? (scheme ?? 'Bearer') : 'none';
     const ours =
       how !== 'none'
@@ -184,26 +211,26 @@ export class NetworkClient {
     );
     if (result.kind !== 'answered') return result;
     const { status, headers } = result;
-    const said = parsed(result.body);
+    const said = parsed(withoutToken(result.body, token));
     const isGood = (status >= 200 && status < 300) || ask.takes?.includes(status) === true;
+    // A proxy on the way answers in its own words, and an answer may be cut: neither says that there is nothing.
+    if (isGood && said === null && ask.method === 'GET')
+      return { kind: 'silent', reason: 'the answer is no JSON object' };
+    const isOwn = this.#placesOf(ask.path).length > 0;
     if (isGood && (said === null || tables.isRefusal?.(said) !== true)) {
-      await this.#noteUsage(headers);
+      if (isOwn) await this.#noteUsage(headers);
       // Networks answer an upload with an empty body.
       return { kind: 'ok', status, headers, body: said ?? {} };
     }
     if (status >= 300 && status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
-    return this.#refused(status, headers, said, this.#isRead(ask));
+    const answer = { status, headers, body: said };
+    return isOwn ? this.#refused(answer, this.#isRead(ask)) : refusedOf({ ...this.#kit, tables: ofOthers }, answer);
   }
 
-  async #refused(
-    status: number,
-    headers: RefusedAnswer['headers'],
-    body: Members | null,
-    ofRead: boolean,
-  ): Promise<RefusedAnswer> {
+  async #refused(answer: Said, ofRead: boolean): Promise<RefusedAnswer> {
     const { tables, clock, appLimits } = this.#kit;
-    const refused = refusedOf(this.#kit, { status, headers, body });
-    const { row, failure } = refused;
+    const refused = refusedOf(this.#kit, answer);
+    const { row, failure, headers } = refused;
     const now = clock();
     const isClosed = row.means === 'unpaid' || row.means === 'sunset';
     const { until, ofApp } = exhausted(tables, headers, now, usualUntil(row, now));
@@ -235,8 +262,8 @@ export class NetworkClient {
 
 /** What a refusal means by the tables of the network. */
 export const refusedOf = (
-  { tables, clock }: Pick<Kit, 'tables' | 'clock'>,
-  said: Pick<RefusedAnswer, 'status' | 'headers' | 'body'>,
+  { tables, clock }: Pick<Kit, 'clock'> & { readonly tables: ErrorTables & LimitTables },
+  said: Said,
 ): RefusedAnswer => {
   const now = clock();
   const judged = judge(tables, said);

@@ -156,9 +156,10 @@ const fits = (row: ErrorRow, status: number, body: Members | null, said: string)
     ),
   );
 
-/** Where no row fits. */
+/** Where no row fits. A good status says that something was done, whatever its words mean. */
 const byStatus = (status: number): ErrorRow => {
-  if (status >= 500) return { means: 'down' };
+  if (status < 300) return { means: 'later', mayBeOut: true };
+  if (status >= 500 || status === 408) return { means: 'down' };
   if (status === 429) return { means: 'limited' };
   return { means: status === 401 ? 'lapsed' : 'content' };
 };
@@ -218,12 +219,15 @@ export const beforeBoundary = (answer: NotOk, now: number): Exclude<Failed, { re
   }
 };
 
+const mayBeOut = ({ status, row }: RefusedAnswer): boolean =>
+  status >= 500 || row.means === 'down' || row.mayBeOut === true;
+
 /** What the boundary call means: a server that fails may have made the post first; one that refuses has made nothing. */
 export const behindBoundary = (answer: NotOk, now: number): NotPublished => {
   if (answer.kind === 'silent') return { kind: 'unknown', failure: unknown(answer.reason) };
   // The token had ended: the network made nothing, so the post need not be looked for.
   if (answer.kind === 'unavailable') return limitedUntil(now + soonMs, notReached(answer.reason));
-  if (answer.kind === 'refused' && (answer.status >= 500 || answer.row.mayBeOut === true)) {
+  if (answer.kind === 'refused' && mayBeOut(answer)) {
     const said = `${answer.status} ${answer.failure.platformMessage ?? ''}`.trim();
     return { kind: 'unknown', failure: unknown(said) };
   }

@@ -3,7 +3,7 @@ import type { Credential, NewCredential, Refresh } from '#contracts/ports/creden
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
-import { listIn, type Members, membersOf, numberIn, parsed, textIn } from '../shared/members.ts';
+import { hidden, listIn, type Members, membersOf, numberIn, parsed, textIn } from '../shared/members.ts';
 import type { NetworkApp } from './app.ts';
 import { addressOf } from './app.ts';
 
@@ -244,11 +244,18 @@ export const exchangeCode = async (
     if (result.kind !== 'answered') return { kind: 'unavailable', reason: result.reason };
     const body = answerOf(result.body);
     if (result.status !== 200) {
-      const error = errorOf(body, result.status);
+      const { error: word, reason: words } = errorOf(body, result.status);
+      // An operator reads them.
+      const secrets = [code, verifier, values.token, tools.app.secret].flatMap((one) =>
+        one === null || one === '' ? [] : [one, encodeURIComponent(one)],
+      );
+      const error = { error: hidden(word, secrets), reason: hidden(words, secrets) };
       if (result.status === 429 || result.status >= 500) return { kind: 'unavailable', reason: error.reason };
       return { kind: 'refused', ...error };
     }
-    if (body !== null) said = { ...said, ...body };
+    // The token of the step before, which works for an hour, is not the one that lasts.
+    if ((textIn(body, 'access_token') ?? '') === '') return { kind: 'unavailable', reason: 'the answer has no token' };
+    said = { ...said, ...body };
   }
   const tokens = tokensOf(tools, said);
   return tokens === null

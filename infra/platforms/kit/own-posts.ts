@@ -1,6 +1,6 @@
 import type { FindOutcome, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
 import { listIn, type Members } from '../shared/members.ts';
-import { beforeBoundary, type NetworkAnswer } from './errors.ts';
+import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
 
 /**
  * Looks through an account's own posts, newest first, for the one of a call whose answer was lost. What is not there proves
@@ -12,6 +12,8 @@ export interface OwnPosts {
   page(cursor: string | null): Promise<NetworkAnswer>;
   /** Member of an answer that has the posts. */
   readonly list: string;
+  /** Whether an answer without that member says that there are none. Default: it says nothing. */
+  isEmpty?(body: Members): boolean;
   /** The next page; null: there is none. */
   next(body: Members): string | null;
   /** Milliseconds since the epoch; NaN: the network does not say. */
@@ -28,21 +30,40 @@ type Listed =
   /** Newest first. `isWhole`: the account has no more of that time. */
   { readonly kind: 'listed'; readonly posts: readonly ListedPost[]; readonly isWhole: boolean } | Undecided;
 
+/** Of our clock and the network's: with a larger one it was asked for another time than that of the call. */
+const maxSkewMs = 60_000;
+
+const undecided = (said: string): Undecided => ({ kind: 'undecided', failure: notReached(said) });
+
+/** Why an answer is no page of the list; null: it is one. */
+const noPage = (own: OwnPosts, { body, headers }: OkAnswer, now: number): Undecided | null => {
+  if (!Array.isArray(body[own.list]) && own.isEmpty?.(body) !== true)
+    return undecided('the answer has no list of posts');
+  const skew = Math.abs(Date.parse(headers.date ?? '') - now);
+  return skew > maxSkewMs ? undecided(`the clocks of the network and of this machine differ by ${skew} ms`) : null;
+};
+
 const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   let cursor: string | null = null;
   const posts: ListedPost[] = [];
+  let isUnnamed = false;
   for (let page = 0; page < own.maxPages; page += 1) {
     const answer = await own.page(cursor);
     if (answer.kind !== 'ok') return { kind: 'undecided', failure: beforeBoundary(answer, now()).failure };
+    const none = noPage(own, answer, now());
+    if (none !== null) return none;
     const shown = listIn(answer.body, own.list);
     for (const post of shown) {
-      const one = own.at(post) < own.since || !own.isIt(post) ? null : own.show(post);
-      if (one !== null) posts.push(one);
+      if (own.at(post) < own.since || !own.isIt(post)) continue;
+      const one = own.show(post);
+      if (one === null) isUnnamed = true;
+      else posts.push(one);
     }
     cursor = own.next(answer.body);
     const last = shown.at(-1);
     if (cursor === null || (last !== undefined && own.at(last) < own.since)) {
-      return { kind: 'listed', posts, isWhole: true };
+      // A post without an id is there, whosever it is.
+      return { kind: 'listed', posts, isWhole: !isUnnamed };
     }
   }
   return { kind: 'listed', posts, isWhole: false };

@@ -154,6 +154,8 @@ class FileUpload<Own extends Members, Item extends UploadItem> {
   readonly #work: Needed;
   readonly #item: Item;
   readonly #by: Uploader<Own, Item>;
+  /** An earlier attempt began it. */
+  #isResumed = false;
 
   constructor(work: Needed, item: Item, by: Uploader<Own, Item>) {
     this.#work = work;
@@ -164,6 +166,7 @@ class FileUpload<Own extends Members, Item extends UploadItem> {
   async run(): Promise<Own | Failed> {
     const found = earlier<Own>(this.#work, this.#item);
     if (found?.state === 'ready') return found.own;
+    this.#isResumed = found !== null;
     const started = found ?? (await this.#start());
     if (isUploadFailed(started)) return started;
     const sent = started.state === 'sending' ? await this.#send(started) : started;
@@ -192,11 +195,19 @@ class FileUpload<Own extends Members, Item extends UploadItem> {
     return { ...of(false), sealed: sealed(this.#work.bound.app, of(true)) };
   }
 
-  /** An upload that the network does not take any more is of no use to the next attempt. */
+  /**
+   * An upload that the network does not take any more is of no use to the next attempt. One of an earlier attempt may have
+   * ended since: only of one that has just begun a refusal is about the file.
+   */
   async #givenUp(upload: KeptUpload<Own>, answer: NotOk): Promise<Failed> {
     const failed = notOk(this.#work, this.#item, answer);
-    if (failed.kind === 'failed' && failed.failure.mediaId !== null) await this.#keep({ ...upload, state: 'failed' });
-    return failed;
+    const { failure } = failed;
+    const isOver = failed.kind === 'failed' && ['invalid_content', 'media'].includes(failure.category);
+    const isClosed = upload.state === 'sending' && answer.kind === 'refused' && answer.row.means === 'later';
+    if (isOver || isClosed) await this.#keep({ ...upload, state: 'failed' });
+    if (!isOver || !this.#isResumed) return failed;
+    const { platformCode, platformMessage, mediaId } = failure;
+    return { kind: 'deferred', failure: failureOf('later', platformCode, platformMessage, mediaId) };
   }
 
   #untilOf(until: string | null | undefined, orElse: string): string {

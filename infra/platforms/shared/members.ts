@@ -35,9 +35,30 @@ const exact = (_name: string, value: unknown, { source }: { readonly source?: st
     ? source
     : value;
 
-/** An integer beyond 2^53 is a string. Null: the body is no JSON object. */
+/** What walks through an answer calls itself for each level, and would run out of stack. */
+const maxDepth = 100;
+
+const isTooDeep = (text: string): boolean => {
+  let [depth, isWord] = [0, false];
+  for (let at = 0; at < text.length; at += 1) {
+    const one = text.charCodeAt(at);
+    if (one === quote) isWord = !isWord;
+    else if (isWord) at += one === backslash ? 1 : 0;
+    else if (one === openList || one === openMembers) {
+      depth += 1;
+      if (depth > maxDepth) return true;
+    } else if (one === closeList || one === closeMembers) depth -= 1;
+  }
+  return false;
+};
+const [quote, backslash, openList, closeList, openMembers, closeMembers] = [...'"\\[]{}'].map((one) =>
+  one.charCodeAt(0),
+);
+
+/** An integer beyond 2^53 is a string. Null: the body is no JSON object, or nests deeper than any network does. */
 export const parsed = (body: Buffer): Members | null => {
   const text = body.toString('utf8');
+  if (isTooDeep(text)) return null;
   try {
     // Looking at each member costs several times as much as reading them.
     return membersOf((/\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text)) as Json);
@@ -45,3 +66,10 @@ export const parsed = (body: Buffer): Members | null => {
     return null;
   }
 };
+
+/** A shorter word is none of a network's secrets, and may be anywhere. */
+const minSecret = 8;
+
+/** Words of a network, without what it repeats of ours that lets anybody in. */
+export const hidden = (said: string, secrets: readonly string[]): string =>
+  secrets.reduce((text, secret) => (secret.length < minSecret ? text : text.replaceAll(secret, '…')), said);

@@ -131,6 +131,8 @@ export const accountFigures =
     signal.throwIfAborted();
     if (answer.kind !== 'ok') return withoutFigures(answer, clock());
     const { data } = answer.body;
+    // X says with 200 too that it does not show an account: names that are not there would take the place of those we have.
+    if (textIn(data, 'id') === null) return { kind: 'unavailable', reason: 'X does not show the account' };
     const shown = (name: string): string | null => textIn(data, name) || null;
     return {
       ...{ kind: 'reported', raw: { data: data ?? null }, figuresOf: null, fields: ['followerCount'] },

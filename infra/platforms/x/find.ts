@@ -6,7 +6,7 @@ import type { OkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { CallFor, FieldsName } from './fields.ts';
 import { linkTo, postIdOf, quotedId } from './post.ts';
 
@@ -43,6 +43,9 @@ const references = { 'tweet.fields': 'referenced_tweets', 'post.fields': 'refere
 // X takes whole seconds.
 const second = (at: number): string => `${new Date(at).toISOString().slice(0, 19)}Z`;
 
+/** X leaves the list out where it is empty, and also where it may not show it: only the count tells them apart. */
+const isEmpty = ({ meta }: Members): boolean => numberIn(meta, 'result_count') === 0;
+
 /** X bills each post that it shows. */
 const shownIn = ({ body: { data } }: OkAnswer): number => (Array.isArray(data) ? data.length : 0);
 
@@ -75,7 +78,7 @@ const ownPosts = (
     cost: { workspaceId, reads: perPage, isOptional: false, shown: shownIn },
   });
   return {
-    ...{ list: 'data', since: from, at: timeOf, isIt, maxPages },
+    ...{ list: 'data', isEmpty, since: from, at: timeOf, isIt, maxPages },
     page: (cursor) => callFor(subjectOf(request), (name) => ask(cursor, name), AbortSignal.timeout(boundaryDeadlineMs)),
     next: ({ meta }) => textIn(meta, 'next_token'),
     show: (post) => {

@@ -98,7 +98,9 @@ suite('calls of the kit', (t) => {
       for (const status of [400, 403, 409, 500, 503]) {
         world.on('POST /api/v1/17/media_publish', { status });
         const before = made().length;
-        await world.client.once(open, subject, ask, within());
+        const another = await world.client.open(subject, within());
+        assert.ok(another.kind === 'open');
+        await world.client.once(another, subject, ask, within());
         assert.equal(made().length, before + 1, String(status));
       }
     },

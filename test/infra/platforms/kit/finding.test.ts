@@ -60,6 +60,43 @@ suite('own posts of the kit', (t) => {
     equal((await lookFor(ownOf({}).own, now)).kind, 'absent');
   });
 
+  t('an answer without a list does not say that there is no post', async () => {
+    const bodies = [{}, { status: 'ok' }, { items: null }, { errors: [{ detail: 'suspended' }] }, { items: 'p1' }];
+    for (const body of bodies) {
+      const { own } = ownOf({}, { page: async () => okOf(body) });
+      equal((await lookFor(own, now)).kind, 'undecided', JSON.stringify(body));
+      equal((await findAll(own, now)).kind, 'undecided', JSON.stringify(body));
+    }
+    const counted = ownOf({}, { page: async () => okOf({ count: 0 }), isEmpty: ({ count }) => count === 0 });
+    equal((await lookFor(counted.own, now)).kind, 'absent');
+    // The cut page after one that was whole.
+    const cut = ownOf({}, { page: async (cursor) => okOf(cursor === null ? { items: [{ at: 200 }], next: '1' } : {}) });
+    equal((await lookFor(cut.own, now)).kind, 'undecided');
+  });
+
+  t('a post without an id is not absent', async () => {
+    const { own } = ownOf({}, { page: async () => okOf({ items: [{ at: 200, text: 'ours' }] }) });
+    equal((await lookFor(own, now)).kind, 'undecided');
+  });
+
+  t('a network whose clock is a week off was asked for another time', async () => {
+    const at = (ms: number) => new Date(now() + ms).toUTCString();
+    for (const [date, kind] of [
+      [at(-604_800_000), 'undecided'],
+      [at(604_800_000), 'undecided'],
+      [at(-59_000), 'absent'],
+      ['yesterday', 'absent'],
+    ] as const) {
+      const page = async (): Promise<NetworkAnswer> => ({ ...okOf({ items: [] }), headers: { date } }) as NetworkAnswer;
+      equal((await lookFor(ownOf({}, { page }).own, now)).kind, kind, date);
+    }
+  });
+
+  t('a network that gives the same page for ever is asked a bounded number of times', async () => {
+    const { own } = ownOf({}, { page: async () => okOf({ items: [{ at: 200 }], next: 'same' }) });
+    equal((await lookFor(own, now)).kind, 'undecided');
+  });
+
   t('a network that gives no page is asked again later, with the reason', async () => {
     const { own } = ownOf({}, { page: async () => ({ kind: 'silent', reason: 'timeout' }) });
     const found = await lookFor(own, now);

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia } from '#contracts/ports/platform.ts';
+import { failureOf, type Meaning, type NotOk } from '#infra/platforms/kit/errors.ts';
 import type { Look } from '#infra/platforms/kit/upload.ts';
 import { isUploadFailed, type Uploader, type UploadItem, upload } from '#infra/platforms/kit/upload.ts';
 import { suite } from '#test/support/suite.ts';
@@ -127,6 +128,47 @@ suite('uploads of the kit', (t) => {
     assert.ok(!isUploadFailed((await attempt()).result));
     const again = network.received.length - 10;
     assert.equal(again, 3, 'of seven parts four were kept');
+  });
+
+  t('an upload that ended between two attempts begins anew, and is not the fault of the file', async () => {
+    const refused = (means: Meaning, status: number): NotOk => ({
+      ...{ kind: 'refused', status, headers: {}, body: null, row: { means }, named: 0 },
+      failure: failureOf(means, String(status), 'no such upload'),
+    });
+    const ends = (step: 'send' | 'finish' | 'look', answer: NotOk): Uploader<Parts> => ({
+      ...network.uploader(),
+      [step]: async () => answer,
+    });
+    for (const [step, lost, means, status] of [
+      ['send', 'part 6', 'gone', 404],
+      ['send', 'part 6', 'content', 400],
+      ['finish', 'finish', 'media', 400],
+      ['look', 'look', 'gone', 404],
+    ] as const) {
+      [request, network] = [requestOf({ accountId: '1' }), new PartsNetwork()];
+      network.fails = lost;
+      await attempt();
+      const { result: ended } = await attempt(ends(step, refused(means, status)));
+      assert.ok(isUploadFailed(ended), step);
+      assert.deepEqual(
+        [ended.kind, ended.failure.retryable, ended.failure.mediaId],
+        ['deferred', true, media.mediaId],
+        step,
+      );
+      network.finished = null;
+      const { result } = await attempt();
+      assert.ok(!isUploadFailed(result) && result.urn === 'urn:2', step);
+    }
+    // One that has just begun has not ended: the file is at fault.
+    request = requestOf({ accountId: '1' });
+    const { result } = await attempt(ends('send', refused('media', 400)));
+    assert.ok(isUploadFailed(result) && result.kind === 'failed');
+    // An address that is not taken now is asked for anew.
+    const { result: later } = await attempt(ends('send', refused('later', 403)));
+    assert.ok(isUploadFailed(later) && later.kind === 'deferred');
+    const begun = network.calls.filter((one) => one === 'start').length;
+    await attempt();
+    assert.equal(network.calls.filter((one) => one === 'start').length, begun + 1);
   });
 
   t('an address that takes a file is in no checkpoint, and another app opens none', async () => {
