@@ -122,6 +122,7 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
     const [sandbox] = await add({ accountId });
     const [unknown] = await add({ status: 'outcome_unknown' });
+    const [processed] = await add({ status: 'processing' });
     const found = await new DueSearch(pool, kind).find(soon(), scope());
     assert.deepEqual(
       found.map(({ id, network }) => [id, network]),
@@ -129,14 +130,15 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
     const asked = await new AskedSearch(pool, kind).find(scope());
     assert.deepEqual(
-      asked.map(({ id, network }) => [id, network]),
-      [[unknown, 'live/x']],
+      new Map(asked.map(({ id, network }) => [id, network])),
+      new Map([unknown, processed].map((id) => [id, 'live/x'])),
     );
   });
 
   t('neither search scans the unknown outcomes that wait for their next question, however many', async () => {
-    const resting = await add({ rows: parked, status: 'outcome_unknown', at: `now() - n * interval '1 s'` });
-    await lease(resting, 'now()', `now() + interval '30 minutes'`);
+    const half = { rows: parked / 2, at: `now() - n * interval '1 s'` };
+    const resting = await Promise.all(['outcome_unknown', 'processing'].map((status) => add({ ...half, status })));
+    await lease(resting.flat(), 'now()', `now() + interval '30 minutes'`);
     await add({ rows: parked, at: `now() + interval '1 hour' + n * interval '1 s'` });
     const due = await add({ rows: 100, platform: 'linkedin' });
     for (const analyzed of [false, true]) {
