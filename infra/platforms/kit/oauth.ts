@@ -198,10 +198,14 @@ export interface Tokens {
   readonly said: Members;
 }
 
+/** RFC 6749, A.12: what a header takes. Anything else would make each call one that nobody can send. */
+const tokenForm = /^[\x20-\x7e]{1,8192}$/;
+const isToken = (text: string | null): text is string => text !== null && tokenForm.test(text);
+
 /** Null: the answer has no token. */
 const tokensOf = ({ oauth, clock }: OAuthTools, body: Members): Tokens | null => {
   const accessToken = textIn(body, 'access_token');
-  if (accessToken === null || accessToken === '') return null;
+  if (!isToken(accessToken)) return null;
   const now = clock();
   const refreshToken = oauth.refresh?.kind === 'extends' ? null : textIn(body, 'refresh_token');
   const { access, most, refresh } = oauth.seconds;
@@ -254,7 +258,7 @@ export const exchangeCode = async (
       return { kind: 'refused', ...error };
     }
     // The token of the step before, which works for an hour, is not the one that lasts.
-    if ((textIn(body, 'access_token') ?? '') === '') return { kind: 'unavailable', reason: 'the answer has no token' };
+    if (!isToken(textIn(body, 'access_token'))) return { kind: 'unavailable', reason: 'the answer has no token' };
     said = { ...said, ...body };
   }
   const tokens = tokensOf(tools, said);

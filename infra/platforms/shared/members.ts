@@ -38,27 +38,28 @@ const exact = (_name: string, value: unknown, { source }: { readonly source?: st
 /** What walks through an answer calls itself for each level, and would run out of stack. */
 const maxDepth = 100;
 
-const isTooDeep = (text: string): boolean => {
+const [quote, backslash, openList, closeList, openMembers, closeMembers] = Buffer.from('"\\[]{}');
+
+/** Reads bytes: those of other characters are none of these. */
+const isTooDeep = (body: Buffer): boolean => {
   let [depth, isWord] = [0, false];
-  for (let at = 0; at < text.length; at += 1) {
-    const one = text.charCodeAt(at);
+  for (let at = 0; at < body.length; at += 1) {
+    const one = body[at];
     if (one === quote) isWord = !isWord;
-    else if (isWord) at += one === backslash ? 1 : 0;
-    else if (one === openList || one === openMembers) {
+    else if (isWord) {
+      if (one === backslash) at += 1;
+    } else if (one === openList || one === openMembers) {
       depth += 1;
       if (depth > maxDepth) return true;
     } else if (one === closeList || one === closeMembers) depth -= 1;
   }
   return false;
 };
-const [quote, backslash, openList, closeList, openMembers, closeMembers] = [...'"\\[]{}'].map((one) =>
-  one.charCodeAt(0),
-);
 
 /** An integer beyond 2^53 is a string. Null: the body is no JSON object, or nests deeper than any network does. */
 export const parsed = (body: Buffer): Members | null => {
+  if (body.length > maxDepth && isTooDeep(body)) return null;
   const text = body.toString('utf8');
-  if (isTooDeep(text)) return null;
   try {
     // Looking at each member costs several times as much as reading them.
     return membersOf((/\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text)) as Json);

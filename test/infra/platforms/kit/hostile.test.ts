@@ -274,6 +274,15 @@ suite('hostile answers to a code', (t) => {
     }
   });
 
+  t('a token that no header takes is none', async () => {
+    for (const access_token of ['a\r\nx-evil: 1', 'a\u0000', '\u2713', '', 7, ['a'], 'a'.repeat(8_193)]) {
+      world.on('POST /tokens/token', { body: { access_token } });
+      assert.equal((await exchange()).kind, 'unavailable', JSON.stringify(access_token).slice(0, 40));
+    }
+    world.on('POST /tokens/token', { body: { access_token: 'a'.repeat(8_192) } });
+    assert.equal((await exchange()).kind, 'exchanged');
+  });
+
   t('what the network repeats of a code or of the secret of the app is told to nobody', async () => {
     for (const secret of [asked.code, 'app:secret', encodeURIComponent('app:secret')]) {
       const words = `Error validating ${secret}.`;
