@@ -71,6 +71,14 @@ export const parsed = (body: Buffer): Members | null => {
 /** A shorter word is none of a network's secrets, and may be anywhere. */
 const minSecret = 8;
 
-/** Words of a network, without what it repeats of ours that lets anybody in. */
-export const hidden = (said: string, secrets: readonly string[]): string =>
-  secrets.reduce((text, secret) => (secret.length < minSecret ? text : text.replaceAll(secret, '…')), said);
+/** An answer without what it repeats of ours that lets anybody in, in the ways in which JSON and addresses write it. */
+export const withoutSecrets = (body: Buffer, secrets: readonly (string | null | undefined)[]): Buffer => {
+  const ways = secrets.flatMap((secret) => {
+    if (secret === null || secret === undefined || secret.length < minSecret) return [];
+    const inJson = JSON.stringify(secret).slice(1, -1);
+    return [secret, inJson, inJson.replaceAll('/', '\\/'), encodeURIComponent(secret)];
+  });
+  const found = ways.filter((way) => body.includes(way));
+  if (found.length === 0) return body;
+  return Buffer.from(found.reduce((text, way) => text.replaceAll(way, '…'), body.toString('utf8')));
+};
