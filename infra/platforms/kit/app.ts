@@ -91,7 +91,8 @@ export const placesOf = ({ addresses }: NetworkApp, text: string): readonly OwnP
     const own = URL.parse(addresses[name] ?? '');
     if (own === null || own.origin !== url.origin) return [];
     const base = plainPath(own.pathname);
-    if (!isBelow(path, base) || !isBelow(url.pathname, own.pathname.replace(/\/+$/, '') || '/')) return [];
+    if (!isBelow(path, base) || !isBelow(url.pathname, own.pathname === '/' ? '/' : own.pathname.replace(/\/$/, '')))
+      return [];
     return [{ name, path: base === '/' ? path : path.slice(base.length) || '/' }];
   });
 };

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
-import { hidden, parsed } from '../shared/members.ts';
+import { parsed, withoutSecrets } from '../shared/members.ts';
 import { addressOf, type OwnPlace, placesOf } from './app.ts';
 import { billed, type Cost } from './budget.ts';
 import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
@@ -67,14 +67,6 @@ const bodyOf = ({ json, form, fields, bytes }: Ask): Body => {
 const fitsPath = (pattern: string, path: string): boolean => {
   const [wanted, given] = [pattern.toLowerCase().split('/'), path.split('/')];
   return wanted.length === given.length && wanted.every((one, at) => one.startsWith(':') || one === given[at]);
-};
-
-/** Networks repeat a token in their errors and in the addresses of their pages, and both are kept: it is taken out. */
-const withoutToken = (body: Buffer, token: string): Buffer => {
-  const inJson = (text: string): string => JSON.stringify(text).slice(1, -1);
-  const ways = [token, inJson(token), inJson(token).replaceAll('/', '\\/'), encodeURIComponent(token)];
-  const found = ways.filter((way) => way !== '' && body.includes(way));
-  return found.length === 0 ? body : Buffer.from(hidden(body.toString('utf8'), found));
 };
 
 type Said = Pick<RefusedAnswer, 'status' | 'headers' | 'body'>;
@@ -211,7 +203,8 @@ export class NetworkClient {
     );
     if (result.kind !== 'answered') return result;
     const { status, headers } = result;
-    const said = parsed(withoutToken(result.body, token));
+    // Networks repeat a token in their errors and in the addresses of their pages, and both are kept.
+    const said = parsed(withoutSecrets(result.body, [token]));
     const isGood = (status >= 200 && status < 300) || ask.takes?.includes(status) === true;
     // A proxy on the way answers in its own words, and an answer may be cut: neither says that there is nothing.
     if (isGood && said === null && ask.method === 'GET')

@@ -3,7 +3,7 @@ import type { Credential, NewCredential, Refresh } from '#contracts/ports/creden
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
-import { hidden, listIn, type Members, membersOf, numberIn, parsed, textIn } from '../shared/members.ts';
+import { listIn, type Members, membersOf, numberIn, parsed, textIn, withoutSecrets } from '../shared/members.ts';
 import type { NetworkApp } from './app.ts';
 import { addressOf } from './app.ts';
 
@@ -172,6 +172,16 @@ const answerOf = (body: Buffer): Members | null => {
   return textIn(read, 'access_token') === null ? (listIn(read, 'data')[0] ?? read) : read;
 };
 
+/**
+ * Owners and operators read what a network says of a refusal, and RFC 6749 lets it repeat what it was sent: it is taken out.
+ */
+const saidOf = (
+  { app }: OAuthTools,
+  { code, verifier, token, refresh }: Values,
+  { status, body }: Extract<NetworkResult, { readonly kind: 'answered' }>,
+): Members | null =>
+  answerOf(status === 200 ? body : withoutSecrets(body, [code, verifier, token, refresh, app.secret]));
+
 const isoIn = (now: number, seconds: number): string => new Date(now + seconds * 1_000).toISOString();
 
 const positive = (value: number | null): number | null => (value !== null && value > 0 ? value : null);
@@ -198,10 +208,14 @@ export interface Tokens {
   readonly said: Members;
 }
 
+/** RFC 6749, A.12: what a header takes. Anything else would make each call one that nobody can send. */
+const tokenForm = /^[\x20-\x7e]{1,8192}$/;
+const isToken = (text: string | null): text is string => text !== null && tokenForm.test(text);
+
 /** Null: the answer has no token. */
 const tokensOf = ({ oauth, clock }: OAuthTools, body: Members): Tokens | null => {
   const accessToken = textIn(body, 'access_token');
-  if (accessToken === null || accessToken === '') return null;
+  if (!isToken(accessToken)) return null;
   const now = clock();
   const refreshToken = oauth.refresh?.kind === 'extends' ? null : textIn(body, 'refresh_token');
   const { access, most, refresh } = oauth.seconds;
@@ -242,19 +256,14 @@ export const exchangeCode = async (
     const result = await send(tools, step, values, nobody, signal);
     if (result === null) return { kind: 'unavailable', reason: 'the answer has no token' };
     if (result.kind !== 'answered') return { kind: 'unavailable', reason: result.reason };
-    const body = answerOf(result.body);
+    const body = saidOf(tools, values, result);
     if (result.status !== 200) {
-      const { error: word, reason: words } = errorOf(body, result.status);
-      // An operator reads them.
-      const secrets = [code, verifier, values.token, tools.app.secret].flatMap((one) =>
-        one === null || one === '' ? [] : [one, encodeURIComponent(one)],
-      );
-      const error = { error: hidden(word, secrets), reason: hidden(words, secrets) };
+      const error = errorOf(body, result.status);
       if (result.status === 429 || result.status >= 500) return { kind: 'unavailable', reason: error.reason };
       return { kind: 'refused', ...error };
     }
     // The token of the step before, which works for an hour, is not the one that lasts.
-    if ((textIn(body, 'access_token') ?? '') === '') return { kind: 'unavailable', reason: 'the answer has no token' };
+    if (!isToken(textIn(body, 'access_token'))) return { kind: 'unavailable', reason: 'the answer has no token' };
     said = { ...said, ...body };
   }
   const tokens = tokensOf(tools, said);
@@ -299,7 +308,7 @@ export const refreshTokens = async (
   if (result === null) return { kind: 'refused', reason: 'the consent gave no refresh token' };
   if (result.kind === 'unsent') return { kind: 'unavailable', reason: result.reason };
   if (result.kind === 'silent') return { kind: 'unavailable', reason: result.reason, ...isSilent };
-  const body = answerOf(result.body);
+  const body = saidOf(tools, values, result);
   if (result.status === 200) {
     const tokens = tokensOf(tools, body ?? {});
     if (tokens === null) return { kind: 'unavailable', reason: 'the answer has no token', ...isSilent };

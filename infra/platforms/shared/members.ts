@@ -38,27 +38,28 @@ const exact = (_name: string, value: unknown, { source }: { readonly source?: st
 /** What walks through an answer calls itself for each level, and would run out of stack. */
 const maxDepth = 100;
 
-const isTooDeep = (text: string): boolean => {
+const [quote, backslash, openList, closeList, openMembers, closeMembers] = Buffer.from('"\\[]{}');
+
+/** Reads bytes: those of other characters are none of these. */
+const isTooDeep = (body: Buffer): boolean => {
   let [depth, isWord] = [0, false];
-  for (let at = 0; at < text.length; at += 1) {
-    const one = text.charCodeAt(at);
+  for (let at = 0; at < body.length; at += 1) {
+    const one = body[at];
     if (one === quote) isWord = !isWord;
-    else if (isWord) at += one === backslash ? 1 : 0;
-    else if (one === openList || one === openMembers) {
+    else if (isWord) {
+      if (one === backslash) at += 1;
+    } else if (one === openList || one === openMembers) {
       depth += 1;
       if (depth > maxDepth) return true;
     } else if (one === closeList || one === closeMembers) depth -= 1;
   }
   return false;
 };
-const [quote, backslash, openList, closeList, openMembers, closeMembers] = [...'"\\[]{}'].map((one) =>
-  one.charCodeAt(0),
-);
 
 /** An integer beyond 2^53 is a string. Null: the body is no JSON object, or nests deeper than any network does. */
 export const parsed = (body: Buffer): Members | null => {
+  if (body.length > maxDepth && isTooDeep(body)) return null;
   const text = body.toString('utf8');
-  if (isTooDeep(text)) return null;
   try {
     // Looking at each member costs several times as much as reading them.
     return membersOf((/\d{16}/.test(text) ? JSON.parse(text, exact) : JSON.parse(text)) as Json);
@@ -70,6 +71,14 @@ export const parsed = (body: Buffer): Members | null => {
 /** A shorter word is none of a network's secrets, and may be anywhere. */
 const minSecret = 8;
 
-/** Words of a network, without what it repeats of ours that lets anybody in. */
-export const hidden = (said: string, secrets: readonly string[]): string =>
-  secrets.reduce((text, secret) => (secret.length < minSecret ? text : text.replaceAll(secret, '…')), said);
+/** An answer without what it repeats of ours that lets anybody in, in the ways in which JSON and addresses write it. */
+export const withoutSecrets = (body: Buffer, secrets: readonly (string | null | undefined)[]): Buffer => {
+  const ways = secrets.flatMap((secret) => {
+    if (secret === null || secret === undefined || secret.length < minSecret) return [];
+    const inJson = JSON.stringify(secret).slice(1, -1);
+    return [secret, inJson, inJson.replaceAll('/', '\\/'), encodeURIComponent(secret)];
+  });
+  const found = ways.filter((way) => body.includes(way));
+  if (found.length === 0) return body;
+  return Buffer.from(found.reduce((text, way) => text.replaceAll(way, '…'), body.toString('utf8')));
+};

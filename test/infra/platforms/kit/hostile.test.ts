@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Ask, NetworkClient } from '#infra/platforms/kit/client.ts';
 import { beforeBoundary, behindBoundary, type NetworkAnswer } from '#infra/platforms/kit/errors.ts';
-import { exchangeCode, newVerifier, type OAuthTable } from '#infra/platforms/kit/oauth.ts';
+import { exchangeCode, newVerifier, type OAuthTable, refreshTokens } from '#infra/platforms/kit/oauth.ts';
 import type { NetworkTables } from '#infra/platforms/kit/tables.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { suite } from '#test/support/suite.ts';
@@ -274,12 +274,34 @@ suite('hostile answers to a code', (t) => {
     }
   });
 
+  t('a token that no header takes is none', async () => {
+    for (const access_token of ['a\r\nx-evil: 1', 'a\u0000', '\u2713', '', 7, ['a'], 'a'.repeat(8_193)]) {
+      world.on('POST /tokens/token', { body: { access_token } });
+      assert.equal((await exchange()).kind, 'unavailable', JSON.stringify(access_token).slice(0, 40));
+    }
+    world.on('POST /tokens/token', { body: { access_token: 'a'.repeat(8_192) } });
+    assert.equal((await exchange()).kind, 'exchanged');
+  });
+
   t('what the network repeats of a code or of the secret of the app is told to nobody', async () => {
     for (const secret of [asked.code, 'app:secret', encodeURIComponent('app:secret')]) {
       const words = `Error validating ${secret}.`;
       world.on('POST /tokens/token', { status: 400, body: { error: words, error_description: words } });
       const refused = await exchange();
       assert.deepEqual(refused, { kind: 'refused', error: 'Error validating ….', reason: 'Error validating ….' });
+    }
+    const refresh: OAuthTable['refresh'] = {
+      ...{ method: 'POST', url: '{tokens}/token', as: 'form', kind: 'rotates', minAgeMs: 0 },
+      params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
+    };
+    const { clock } = world.bound;
+    const tools = { http, oauth: oauthOf({ refresh }), app: appAt(world.origin), clock };
+    const former = { secret: { accessToken: token, refreshToken: 'refresh/token' }, expiresAt: null, version: 1 };
+    for (const secret of [token, 'refresh/token', encodeURIComponent('refresh/token'), 'app:secret']) {
+      const body = { error: 'invalid_grant', error_description: `Error validating ${secret}.` };
+      world.on('POST /tokens/token', { status: 400, body });
+      const said = await refreshTokens(tools, former, { accountId: '1', targetId: null }, within());
+      assert.deepEqual(said, { kind: 'refused', reason: 'Error validating ….' });
     }
   });
 });
