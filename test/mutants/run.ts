@@ -88,7 +88,7 @@ const changesOf = ({ file, tests, excluded = [] }: MutatedFile): readonly Result
     commandRunner: { command: tests.map((one) => `"${process.execPath}" ${one}`).join(' && ') },
     coverageAnalysis: 'off',
     concurrency: Number(values['at-once']),
-    timeoutMS: 20_000,
+    timeoutMS: 10_000,
     tempDirName: `${folder}/sandbox`,
     cleanTempDir: 'always',
     ignorePatterns: [
