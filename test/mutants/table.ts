@@ -271,6 +271,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('post', {
+    tests: ['post', 'post-approval', 'post-bodies'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
       ...unnoticed(
@@ -366,7 +367,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('targetcalls'),
   domain('canonical'),
   domain('shown-content'),
-  post('post-approval', { tests: ['post', 'post-bodies'].map((one) => `test/services/domain/${one}.test.ts`) }),
+  post('post-approval'),
   post('post-bodies'),
   post('post-recycle', {
     survivors: unnoticed('It falls to the next case, where no next run has the day of none.', [
@@ -375,7 +376,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   }),
   post('post-state', {
-    tests: ['post', 'post-bodies', 'post-recycle'].map((one) => `test/services/domain/${one}.test.ts`),
+    tests: ['post-approval', 'post-bodies', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
   post('recycle-times'),
   domain('workspace'),
