@@ -36,7 +36,7 @@ const revise = (over: object = {}) =>
     ...({ type: 'Revise', commandId: 'r', body: body('second'), changed: ['content'], targetIds: ['a'] } as const),
     ...{ times: null, ...over },
   }) as const;
-const revised = (...targetIds: readonly string[]): Given<PostEvent> => ({
+const revised = (...targetIds: readonly string[]): Given<Extract<PostEvent, { type: 'PostRevised' }>> => ({
   type: 'PostRevised',
   commandId: 'r',
   data: { body: body('second'), changed: ['content'], targetIds: [...targetIds], times: null },
@@ -214,7 +214,7 @@ suite('the approval of a post', (t) => {
   });
 
   t('waits no longer for a target that the revise which asked did not reach', () => {
-    const both = [scheduled, { ...revised('a', 'b'), data: { ...revised('a', 'b').data } }, asked(1, 'a', 'b')];
+    const both = [scheduled, revised('a', 'b'), asked(1, 'a', 'b')];
     deepEqual(live(...both, skipped(1, 'b')).approval?.targetIds, ['a']);
     // Another intent came too late: the request stays as it is.
     deepEqual(live(...both, canceling('post_canceled', 'b'), skipped(3, 'b')).approval?.targetIds, ['a', 'b']);
