@@ -126,7 +126,7 @@ const isOver = (window: CadenceWindow, slots: readonly Slot[], wanted: Pick<Slot
   const own = countIn(window, wanted);
   const { reported } = window;
   if (reported !== null && at < reported.until && reported.used + own > window.limit) return true;
-  const near = slots.filter((one) => Math.abs(one.at - at) < length).toSorted((a, b) => a.at - b.at);
+  const near = slots.filter((one) => Math.abs(one.at - at) < length);
   const begins = [...near.map((one) => one.at).filter((begin) => begin <= at), at];
   return begins.some((begin) => {
     const within = near.filter((one) => one.at >= begin && one.at < begin + length);
@@ -145,15 +145,13 @@ const firstFrom = (times: readonly number[], at: number): number => {
   return low;
 };
 
-/** The earliest time from the given one on that a limit allows, as far as this limit alone is concerned. */
+/** When one limit, taken alone, lets a target go out at the earliest. One that is not after the given time: it may at once. */
 type Passing = (at: number) => number;
 
 const passingGap =
   (gap: number, times: readonly number[]): Passing =>
-  (at) => {
-    const near = times[firstFrom(times, at + gap) - 1] ?? Number.NEGATIVE_INFINITY;
-    return near > at - gap ? near + gap : at;
-  };
+  (at) =>
+    (times[firstFrom(times, at + gap) - 1] ?? Number.NEGATIVE_INFINITY) + gap;
 
 /** Sums are made once, so that a thousand waiting targets of one account cost no square of work. */
 const passingWindow = (

@@ -20,6 +20,8 @@ const stryker = path.join(import.meta.dirname, 'stryker');
 const installed = path.resolve(import.meta.dirname, '../../node_modules/.cache/stryker');
 const root = path.resolve(import.meta.dirname, '../..');
 const folder = `.mutants-${process.pid}`;
+/** Of one test: a change with which it computes without end is noticed, however busy the machine is. */
+const processorSeconds = 10;
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const { values } = parseArgs({
   options: {
@@ -85,10 +87,12 @@ const changesOf = ({ file, tests, excluded = [] }: MutatedFile): readonly Result
     mutate: [`${file}${lines}`],
     mutator: { excludedMutations: excluded },
     testRunner: 'command',
-    commandRunner: { command: tests.map((one) => `"${process.execPath}" ${one}`).join(' && ') },
+    commandRunner: {
+      command: [`ulimit -t ${processorSeconds}`, ...tests.map((one) => `"${process.execPath}" ${one}`)].join(' && '),
+    },
     coverageAnalysis: 'off',
     concurrency: Number(values['at-once']),
-    timeoutMS: 20_000,
+    timeoutMS: 120_000,
     tempDirName: `${folder}/sandbox`,
     cleanTempDir: 'always',
     ignorePatterns: [
@@ -163,8 +167,9 @@ const main = (): number => {
 };
 
 process.chdir(root);
-// Random tests make the same choices for every change, and each process finds what the one before compiled.
-Object.assign(process.env, { SEED: '1', NODE_COMPILE_CACHE: path.join(root, folder, 'cache') });
+// Random tests make the same choices for every change, one failure is enough, and each process finds what the one before
+// compiled.
+Object.assign(process.env, { SEED: '1', TEST_END_AT: 'failure', NODE_COMPILE_CACHE: path.join(root, folder, 'cache') });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
 process.on('exit', () => rmSync(path.join(root, folder), { recursive: true, force: true }));
 process.exitCode = main();

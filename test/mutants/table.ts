@@ -271,6 +271,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('post', {
+    tests: ['post', 'post-approval', 'post-bodies'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('A target that is published has the instant of it.', ["''", '"Stryker was here!"']),
       ...unnoticed(
@@ -327,7 +328,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   domain('grant'),
-  domain('cadence'),
+  domain('cadence', {
+    survivors: unnoticed('The time itself is a begin in any case.', ['begin <= at', 'begin < at']),
+  }),
   domain('cadence-decision'),
   domain('quota', {
     survivors: unnoticed(
@@ -364,11 +367,16 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('targetcalls'),
   domain('canonical'),
   domain('shown-content'),
-  post('post-approval', { tests: ['post', 'post-bodies'].map((one) => `test/services/domain/${one}.test.ts`) }),
+  post('post-approval'),
   post('post-bodies'),
-  post('post-recycle'),
+  post('post-recycle', {
+    survivors: unnoticed('It falls to the next case, where no next run has the day of none.', [
+      "case 'PlanRecycle': return recycle.next === null ? planned(recycle, command.then) : [];",
+      "case 'PlanRecycle':",
+    ]),
+  }),
   post('post-state', {
-    tests: ['post', 'post-bodies', 'post-recycle'].map((one) => `test/services/domain/${one}.test.ts`),
+    tests: ['post-approval', 'post-bodies', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
   post('recycle-times'),
   domain('workspace'),

@@ -82,6 +82,9 @@ export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIME
 /** Milliseconds after the last test until processes or handles that still run count as a failure. The variable is for that test too. */
 const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
 
+/** `failure`: a process that has nothing to clean up ends with the first test that fails, for a caller who asks only that. */
+const END_AT = process.env.TEST_END_AT;
+
 /** Between the outputs of two files of a process. */
 export const END = '\0 end of the file\n';
 
@@ -173,6 +176,7 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
         file.passed += 1;
       } catch (error) {
         file.failures.push(full);
+        if (END_AT === 'failure' && file.cleanups.length === 0) process.exit(1);
         throw presentable(error);
       }
     });

@@ -1,4 +1,4 @@
-import { equal } from 'node:assert/strict';
+import { deepEqual, equal } from 'node:assert/strict';
 import { post } from '#domain/post/post.ts';
 import { type RecycleCommand, recycleWorkAt } from '#domain/post/post-recycle.ts';
 import type { PostBody, PostEvent } from '#schemas/post.ts';
@@ -71,6 +71,42 @@ suite('the recycling of a post', (t) => {
       .then([{ type: 'PostRecycleSet', data: { ...wasSet.data, setBy: another } } as PostEvent]);
   });
 
+  t('is set anew where anything differs, and where the service had stopped it', () => {
+    for (const change of [{ enabled: false }, { needsApproval: true }, { everyDays: 8 }, { times: 3 }] as const) {
+      given([live, wasSet])
+        .when(set(change))
+        .then([{ type: 'PostRecycleSet', data: { ...wasSet.data, ...change } } as PostEvent]);
+    }
+    given([...isOut, wasSet, cleared('client_archived')])
+      .when(set({ next: first }))
+      .then([wasSet, plannedOn(first)]);
+    // What the service has stopped is set anew also where it stays off.
+    const off: PostEvent = {
+      type: 'PostRecycleSet',
+      data: { ...settings, enabled: false, setBy, needsApproval: false },
+    };
+    given([live, wasSet, cleared('failures')])
+      .when(set({ enabled: false }))
+      .then([off]);
+  });
+
+  t('may end with the copy that is due at its last instant, and has no end while nothing is due', () => {
+    const until = (at: string): PostEvent => ({
+      type: 'PostRecycleSet',
+      data: { ...settings, until: at, setBy, needsApproval: false },
+    });
+    given([...isOut])
+      .when(set({ until: first.dueAt, next: first }))
+      .then([until(first.dueAt), plannedOn(first)]);
+    const past = '2026-01-02T00:00:00.000Z';
+    given([live])
+      .when(set({ until: past }))
+      .then([until(past)]);
+    given([...isOut])
+      .when(set({ enabled: false, until: past, next: first }))
+      .then([{ type: 'PostRecycleSet', data: { ...until(past).data, enabled: false } } as PostEvent]);
+  });
+
   t('is refused for a draft, a canceled post, a copy, and where nothing could follow', () => {
     const draft: PostEvent = { type: 'PostDrafted', data: written };
     const canceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
@@ -82,13 +118,20 @@ suite('the recycling of a post', (t) => {
     const recycledFrom = { postId: 'p', occurrence: 1, day: 7 };
     given([{ ...live, data: { ...live.data, recycledFrom } } as PostEvent])
       .when(set())
-      .refused('validation_failed', 'copy');
+      .refused('validation_failed', ' is itself a copy of a recycled post\n not_allowed');
+    for (const saying of ['/times must be more than the 1 copies', '/times too_small']) {
+      given([...isOut, wasSet, plannedOn(first), recycled(1)])
+        .when(set({ times: 1, next: second }))
+        .refused('validation_failed', saying);
+    }
     given([...isOut, wasSet, plannedOn(first), recycled(1)])
-      .when(set({ times: 1, next: second }))
-      .refused('validation_failed', '1 copies');
-    given([...isOut])
-      .when(set({ until: '2026-01-02T00:00:00.000Z', next: first }))
-      .refused('validation_failed', '/until');
+      .when(set({ times: null, next: second }))
+      .then([{ type: 'PostRecycleSet', data: { ...wasSet.data, times: null } } as PostEvent, plannedOn(second)]);
+    for (const saying of [`/until must not lie before ${first.dueAt}`, '/until out_of_range']) {
+      given([...isOut])
+        .when(set({ until: '2026-01-02T00:00:00.000Z', next: first }))
+        .refused('validation_failed', saying);
+    }
     // A post whose targets failed may still be retried.
     given([live, settled('failed'), { type: 'PostFailed', data: {} }])
       .when(set())
@@ -109,6 +152,27 @@ suite('the recycling of a post', (t) => {
       .when({ type: 'RecordRecycled', ...copy(2), then: { reason: 'times' } })
       .then([recycled(2), cleared('times')]);
     equal(recycleOf([...before, recycled(1), recycled(2), cleared('times')])?.stoppedReason, 'times');
+    // It was set anew between the look at it and the record of the copy.
+    given(before)
+      .when({ type: 'RecordRecycled', ...copy(1), then: null })
+      .then([recycled(1)]);
+  });
+
+  t('keeps the last three tries and copies, and new settings begin with no tries', () => {
+    const failed: PostEvent = { type: 'PostRecycleFailed', data: { day: 35, code: 'no_targets', message: 'None.' } };
+    const copies = [1, 2, 3, 4].map(recycled);
+    const shown = (events: readonly PostEvent[]) => {
+      const { posted, lastDay, next, attempts, copies: ids } = recycleOf(events) ?? {};
+      return { posted, lastDay, next, attempts, copies: ids };
+    };
+    deepEqual(shown([...isOut, wasSet, plannedOn(first), ...copies, failed]), {
+      ...{ posted: 4, lastDay: 35, next: null },
+      ...{ attempts: ['copy-3', 'copy-4', null], copies: ['copy-2', 'copy-3', 'copy-4'] },
+    });
+    deepEqual(shown([...isOut, wasSet, ...copies, failed, wasSet]), {
+      ...{ posted: 4, lastDay: 35, next: null, attempts: [], copies: ['copy-2', 'copy-3', 'copy-4'] },
+    });
+    deepEqual(shown([live, wasSet]), { posted: 0, lastDay: 0, next: null, attempts: [], copies: [] });
   });
 
   t('a copy that exists is recorded although the recycling was cleared meanwhile', () => {
@@ -125,6 +189,9 @@ suite('the recycling of a post', (t) => {
       .when({ type: 'RecordRecycleFailed', ...failed, then: second })
       .then([{ type: 'PostRecycleFailed', data: failed }, plannedOn(second)]);
     given([live])
+      .when({ type: 'RecordRecycleFailed', ...failed, then: second })
+      .then([]);
+    given([...isOut, wasSet, cleared('requested')])
       .when({ type: 'RecordRecycleFailed', ...failed, then: second })
       .then([]);
   });
@@ -161,6 +228,9 @@ suite('the recycling of a post', (t) => {
       .when({ type: 'StopRecycle', reason: 'failures' })
       .then([cleared('failures')]);
     const canceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
+    equal(recycleOf([live, settled('canceled'), canceled]), null);
+    const before = recycleOf([live, wasSet, cleared('failures'), settled('canceled'), canceled]);
+    equal(before?.stoppedReason, 'failures');
     const stopped = recycleOf([live, wasSet, settled('canceled'), canceled]);
     equal(JSON.stringify([stopped?.enabled, stopped?.stoppedReason]), '[false,"post_canceled"]');
   });
@@ -172,10 +242,27 @@ suite('the recycling of a post', (t) => {
     };
     equal(recycleOf([live, wasSet, sentBack])?.enabled, true);
     equal(recycleOf([live, wasSet, sentBack, live])?.enabled, true);
+    // A draft has no copies, and its recycling can be ended.
+    const draft = [live, wasSet, sentBack];
+    given(draft).when({ type: 'PlanRecycle', then: first }).then([]);
+    given(draft)
+      .when({ type: 'RecordRecycled', ...copy(1), then: second })
+      .then([]);
+    given(draft)
+      .when({ type: 'ClearRecycle' })
+      .then([cleared('requested')]);
+    given(draft)
+      .when({ type: 'StopRecycle', reason: 'client_archived' })
+      .then([cleared('client_archived')]);
   });
 
   t('the worker is woken when the post is out, and an hour before each copy', () => {
+    equal(recycleWorkAt(null, 'published', out), null);
     equal(recycleWorkAt(recycleOf([live, wasSet]), 'scheduled', null), null);
+    for (const status of ['scheduled', 'publishing', 'failed'] as const) {
+      equal(recycleWorkAt(recycleOf([live, wasSet]), status, out), null);
+    }
+    equal(recycleWorkAt(recycleOf([...isOut, wasSet]), 'partially_published', out), out);
     equal(recycleWorkAt(recycleOf([...isOut, wasSet]), 'published', out), out);
     const planned = recycleOf([...isOut, wasSet, plannedOn(first)]);
     equal(recycleWorkAt(planned, 'published', out), '2026-01-08T08:00:00.000Z');

@@ -1,5 +1,5 @@
 import { deepEqual } from 'node:assert/strict';
-import { isKnownSince, type ScheduledTarget, target, wasDueBefore } from '#domain/post-target/target.ts';
+import { isKnownSince, isListed, type ScheduledTarget, target, wasDueBefore } from '#domain/post-target/target.ts';
 import { firstCommentUnknown, restored } from '#domain/publish-failures.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
@@ -97,6 +97,18 @@ suite('a target after a restore', (t) => {
     ]) {
       given(before).when(command).then([]);
     }
+    given([]).when(command).then([]);
+    given([])
+      .when({ ...command, evenLater: true })
+      .then([]);
+    for (const before of [
+      [scheduled(at(50)), { type: 'TargetHeld', data: { postRevision: 3 } } as Event],
+      [scheduled(at(50)), started(), failed],
+    ]) {
+      given(before)
+        .when({ ...command, evenLater: true })
+        .then([]);
+    }
   });
 
   t('is due later, and its network has it or cannot be asked: its outcome is unknown too', () => {
@@ -123,6 +135,32 @@ suite('a target after a restore', (t) => {
     given([scheduled(at(50)), started(), published, comment(at(1_001))])
       .when(command)
       .then([]);
+    given([scheduled(at(50)), started(), published])
+      .when(command)
+      .then([]);
+    // A call that was under way.
+    const calling = (deadline: string): Event => ({
+      type: 'TargetFirstCommentStarted',
+      at: at(120),
+      data: { try: 1, deadline },
+    });
+    given([scheduled(at(50)), started(), published, comment(at(900)), calling(at(1_000))])
+      .when(command)
+      .then([{ type: 'TargetFirstCommentFailed', data: { code, message, platformCode } }]);
+    given([scheduled(at(50)), started(), published, comment(at(900)), calling(at(1_001))])
+      .when(command)
+      .then([]);
+  });
+
+  t('can be asked about where its network lists its posts, and one post with a text is the whole of it', () => {
+    const listed = (platform: 'facebook' | 'telegram', ...texts: readonly [string, ...string[]]) => {
+      const [head, ...others] = texts.map((content) => ({ content, mediaIds: [] }));
+      return head !== undefined && isListed(platform, { segments: [head, ...others] });
+    };
+    deepEqual(
+      [listed('facebook', 'a'), listed('telegram', 'a'), listed('facebook', 'a', 'b'), listed('facebook', ' ')],
+      [true, false, false, false],
+    );
   });
 
   t('a post that is found after it may have its first comment: none is made', () => {
