@@ -174,6 +174,8 @@ export interface HeldFiles {
   picture(over?: Partial<PublishMedia>, size?: readonly [width: number, height: number]): PublishMedia;
   /** An MP4. @param bytes default 2,000 */
   video(over?: Partial<PublishMedia>, bytes?: number): PublishMedia;
+  /** Where these bytes are under that name. */
+  save(name: string, bytes: Buffer): string;
   remove(): void;
 }
 
@@ -195,6 +197,10 @@ export const heldFiles = (): HeldFiles => {
     picture: (over = {}, [width, height] = [1_000, 1_500]) =>
       held(pngOf(width, height), { kind: 'image', contentType: 'image/png', ...over }),
     video: (over = {}, bytes = 2_000) => held(mp4Of(bytes), { kind: 'video', contentType: 'video/mp4', ...over }),
+    save: (name, bytes) => {
+      writeFileSync(path.join(folder, name), bytes);
+      return path.join(folder, name);
+    },
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
 };
