@@ -217,9 +217,9 @@ export const commands: readonly Command[] = [
     run: publishingState,
   },
   {
-    usage: 'network check <network> --account ID [--yes]',
+    usage: 'network check <network> --account ID [--media FILE] [--set SETTINGS] [--yes]',
     about:
-      'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there',
+      'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there. --media is a picture or video of this machine, --set the overrides of the network: boardId=1&title=A',
     run: checkNetwork,
   },
   {

@@ -14,6 +14,7 @@ import { UsageError } from '#runtime/process/usage-error.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
+import { type CheckPost, checkPostOf } from './check-post.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { idOf } from './find.ts';
 
@@ -83,6 +84,7 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   const { confirm, note } = admin;
   const mark = `(${randomBytes(4).toString('hex')})`;
   const content = `A test of our publishing software. This post is deleted in a moment. ${mark}`;
+  const more = await checkPostOf(platform, content, given);
   const who = plain(by.username ?? by.externalId);
   if (!given.has('yes')) {
     if (confirm === null) throw new UsageError('This publishes a real post: add --yes to do it without being asked.');
@@ -93,7 +95,7 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   note(
     `Publishing on ${platform} as ${who}. If this ends before it says "deleted", delete the post with ${mark} by hand.`,
   );
-  const post = await publishOnce(admin, checked, content, mark);
+  const post = await publishOnce(admin, checked, { content, ...more }, mark);
   const where = plain(post.permalink ?? post.externalId);
   note(`Published: ${where}`);
   faultPoint('admin:between-publish-and-removal');
@@ -135,7 +137,7 @@ const shown = async (
 const publishOnce = async (
   admin: Admin,
   { adapter, platform, workspaceId, account: by }: Checked,
-  content: string,
+  post: CheckPost & { readonly content: string },
   mark: string,
 ): Promise<Shown> => {
   const { signal, operator } = admin;
@@ -147,11 +149,10 @@ const publishOnce = async (
       attempt: 1,
       platform,
       account: by,
-      content,
-      overrides: {},
+      ...post,
       aiDisclosure: false,
     },
-    ...{ media: [], cover: null, coverFrameMs: null, thread: null, checkpoints },
+    ...{ cover: null, coverFrameMs: null, thread: null, checkpoints },
   };
   const outcome = await adapter.publish(request, {
     signal,

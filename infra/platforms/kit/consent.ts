@@ -11,6 +11,7 @@ import { type Members, textIn } from '../shared/members.ts';
 import type { Ask, NetworkClient } from './client.ts';
 import type { NetworkAnswer, NotOk } from './errors.ts';
 import { authorizeUrl, exchangeCode, newVerifier, type OAuthTools, revokeTokens, type Tokens } from './oauth.ts';
+import type { DoctorTables } from './tables.ts';
 
 /** Connects accounts whose owner allows it on the network's own page. */
 
@@ -97,6 +98,8 @@ export interface ConsentOptions extends OAuthTools {
   readonly offer: OfferAccounts;
   /** Of the network, as people write it. */
   readonly name: string;
+  /** What the network says of a code and of a client that it refuses, where it has other errors than those of RFC 6749. */
+  readonly says?: Pick<DoctorTables, 'refusesCode' | 'refusesClient'>;
 }
 
 const missingOf = ({ oauth }: OAuthTools, scopes: readonly string[]): readonly string[] =>
@@ -143,7 +146,7 @@ const unreadOf = (words: Words, name: string, answer: NotOk): RefusedConnect => 
 };
 
 export const consentOf = (options: ConsentOptions): ConsentConnector => {
-  const { client, offer, oauth, name } = options;
+  const { client, offer, oauth, name, says } = options;
   const words = wordsOf(name);
   /**
    * The consent of an account that is not connected must not stay alive at the network, unless its end would end the
@@ -162,7 +165,8 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
     if (exchanged.kind === 'unavailable') return refused(words.later);
     if (exchanged.kind === 'refused') {
       const { error, reason } = exchanged;
-      return ofApp.includes(error) ? words.refusesApp(error, reason) : refused(words.again);
+      const isOfClient = says?.refusesClient.test(reason) === true && !says.refusesCode.test(reason);
+      return ofApp.includes(error) || isOfClient ? words.refusesApp(error, reason) : refused(words.again);
     }
     const { credential, said } = exchanged;
     const refusal = (why: RefusedConnect) => unwanted(credential, why, signal);

@@ -31,6 +31,8 @@ export interface PolicyBucket extends BucketHeaders {
   readonly policy: string;
   /** Name of a limit by its seconds. A limit with another length is none of the account's. */
   readonly names: Readonly<Record<number, string>>;
+  /** Seconds of those that are of the operator's whole app. */
+  readonly ofApp?: readonly number[];
   /** Points that a post costs, where the network counts points. Default 1. */
   readonly perPost?: number;
 }
@@ -102,7 +104,7 @@ const seenOf = (bucket: Bucket, headers: Headers, now: number): SeenBucket | nul
   const cost = bucket.perPost ?? 1;
   const posts = (points: number): number => Math.floor(Math.min(points, policy.limit) / cost);
   return {
-    ...{ bucket, name, seconds: policy.seconds, ofApp: false, reset },
+    ...{ bucket, name, seconds: policy.seconds, ofApp: bucket.ofApp?.includes(policy.seconds) === true, reset },
     ...{ limit: posts(policy.limit), remaining: posts(remaining) },
   };
 };

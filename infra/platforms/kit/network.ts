@@ -57,7 +57,8 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
   const { platform, oauth, insights } = tables;
   const kit: Kit = { ...tools, tables, app };
   const client = new NetworkClient(kit);
-  const { pause = byTheClock, boundaryDeadlineMs = usualDeadlineMs, http, clock } = tools;
+  const { pause = byTheClock, http, clock } = tools;
+  const boundaryDeadlineMs = tools.boundaryDeadlineMs ?? tables.boundaryDeadlineMs ?? usualDeadlineMs;
   const { fetchPostInsights, fetchAccountInsights, ...methods } = parts.methods({
     ...{ ...kit, client, pause, boundaryDeadlineMs },
   });
@@ -72,7 +73,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
-    connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name })],
+    connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
     ...(oauth.refresh === null
       ? {}
       : {

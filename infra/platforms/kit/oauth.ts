@@ -38,6 +38,12 @@ export interface RefreshStep extends TokenStep {
   readonly minAgeMs: number;
 }
 
+/** `says`: in `error: description`. */
+export interface SaidError {
+  readonly status: number;
+  readonly says: RegExp;
+}
+
 export interface OAuthTable {
   /** `{authorize}` is the setting. */
   readonly authorizeParams: Readonly<Record<string, string>>;
@@ -57,7 +63,9 @@ export interface OAuthTable {
   /** `person`: a revocation ends every account of that login. */
   readonly grant: 'account' | 'person';
   /** What says of a refresh that the grant is over, in `error: description`. Anything else may pass. */
-  readonly ends: readonly { readonly status: number; readonly says: RegExp }[];
+  readonly ends: readonly SaidError[];
+  /** What says of a revocation that the network takes no such token back: the owner alone can. Default: nothing does. */
+  readonly revokesNothing?: readonly SaidError[];
   /** Milliseconds before its end at which a credential that nobody used is refreshed. */
   readonly refreshWindowMs: number;
 }
@@ -161,9 +169,9 @@ const errorOf = (body: Members | null, status: number): { readonly error: string
   return { error, reason: said.slice(0, 500) };
 };
 
-const isEnd = ({ ends }: OAuthTable, status: number, body: Members | null): boolean => {
+const isAmong = (known: readonly SaidError[], status: number, body: Members | null): boolean => {
   const { error, reason } = errorOf(body, status);
-  return ends.some((one) => one.status === status && one.says.test(`${error}: ${reason}`));
+  return known.some((one) => one.status === status && one.says.test(`${error}: ${reason}`));
 };
 
 /** Meta lists the members of a login's token under `data`. */
@@ -316,7 +324,7 @@ export const refreshTokens = async (
     return { kind: 'refreshed', credential: { secret: tokens.credential.secret, expiresAt } };
   }
   const { reason } = errorOf(body, result.status);
-  if (isEnd(tools.oauth, result.status, body)) return { kind: 'refused', reason };
+  if (isAmong(tools.oauth.ends, result.status, body)) return { kind: 'refused', reason };
   // After an error of the server the pair may be a new one.
   return { kind: 'unavailable', reason, ...(result.status >= 500 ? isSilent : {}) };
 };
@@ -343,7 +351,8 @@ export const revokeTokens = async (
     if (result.kind !== 'answered') return { kind: 'unavailable', reason: result.reason };
     const { status } = result;
     const body = answerOf(result.body);
-    if ((status >= 200 && status < 300) || isEnd(tools.oauth, status, body)) continue;
+    const { ends, revokesNothing = [] } = tools.oauth;
+    if ((status >= 200 && status < 300) || isAmong([...ends, ...revokesNothing], status, body)) continue;
     const { reason } = errorOf(body, status);
     return { kind: status === 429 || status >= 500 ? 'unavailable' : 'refused', reason };
   }

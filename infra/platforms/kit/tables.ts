@@ -69,6 +69,8 @@ export interface NetworkTables extends ErrorTables, LimitTables {
   readonly oauth: OAuthTable;
   /** `call` of the client refuses these, and `once` refuses all others. */
   readonly makes: readonly MadeBy[];
+  /** Milliseconds that the boundary call may take, where a file is part of it. Default 10,000. */
+  readonly boundaryDeadlineMs?: number;
   /** Whether a call reads what the network counts apart from posts. Default: each GET. */
   readonly isRead?: (call: NetworkRequest) => boolean;
   /** Whether a 2xx answer is a refusal all the same. Default: none is. */
@@ -88,7 +90,7 @@ export interface Tools {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<void>;
   /** Called with what the network says of an account's limits for posts. */
   readonly onLimits?: OnLimits;
-  /** Milliseconds that the boundary call may take. Default 10,000. */
+  /** Milliseconds that the boundary call may take. Default: that of the network. */
   readonly boundaryDeadlineMs?: number;
 }
 

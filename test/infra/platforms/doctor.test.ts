@@ -15,6 +15,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
+import { type PinterestNetwork, startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { startThreads, type ThreadsNetwork } from '#test/support/networks/threads/index.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
@@ -236,6 +237,55 @@ suite('the doctor of threads', (t) => {
     network?.close();
     const { words } = of(await examined('threads', await started({ THREADS_VERSION: 'v2.0' })), 'API version');
     assert.match(words, /^Threads API v2\.0/);
+  });
+});
+
+suite('the doctor of pinterest', (t) => {
+  let network: PinterestNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (more: Readonly<Record<string, string>> = {}) => {
+    network = await startPinterest({ redirectUri });
+    const { clientId, clientSecret } = network.state.app;
+    return {
+      ...{ PINTEREST_API: network.api, PINTEREST_AUTHORIZE: network.authorize },
+      ...{ PINTEREST_CLIENT_ID: clientId, PINTEREST_CLIENT_SECRET: clientSecret, ...more },
+    };
+  };
+
+  t('takes the client, and gives the page of consent to a person who is signed in', async () => {
+    const findings = await examined('pinterest', await started());
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+    });
+    const { remedy } = of(findings, 'redirect address');
+    const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.equal(`${asked.origin}${asked.pathname}/`, network?.authorize);
+    assert.equal(asked.searchParams.get('redirect_uri'), redirectUri);
+    assert.match(of(findings, 'scopes').words, /pins:write \(to publish\)/);
+    // As a person opens it who is signed in there.
+    const person = network?.person();
+    asked.searchParams.set('as', person?.id ?? '');
+    assert.equal((await fetch(asked, { redirect: 'manual' })).status, 302);
+  });
+
+  t('tells a wrong client from a made-up code, and shows no secret', async () => {
+    for (const wrong of [{ PINTEREST_CLIENT_SECRET: 'not-the-secret' }, { PINTEREST_CLIENT_ID: '1' }]) {
+      const findings = await examined('pinterest', await started(wrong));
+      const { verdict, words, remedy } = of(findings, 'client');
+      assert.equal(verdict, 'fix');
+      assert.match(words, /does not take the client: .Authentication failed\./);
+      assert.match(String(remedy), /App secret key/);
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+    const { PINTEREST_CLIENT_SECRET: _, ...open } = await started();
+    assert.match(String(of(await examined('pinterest', open), 'client').remedy), /set PINTEREST_CLIENT_SECRET/);
+  });
+
+  t('says how an operator gets an app', async () => {
+    const { verdict, remedy } = of(await examined('pinterest', {}), 'app');
+    assert.equal(verdict, 'off');
+    assert.match(String(remedy), /developers\.pinterest\.com.*PINTEREST_CLIENT_ID and PINTEREST_CLIENT_SECRET/);
   });
 });
 

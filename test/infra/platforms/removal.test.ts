@@ -4,6 +4,8 @@ import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts
 import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
+import { problems as problemsOfPinterest } from '#test/support/networks/pinterest/index.ts';
+import { heldFiles, pinterestWorld } from '#test/support/networks/pinterest/world.ts';
 import { allScopes, problems as problemsOfThreads } from '#test/support/networks/threads/index.ts';
 import { threadsWorld } from '#test/support/networks/threads/world.ts';
 import { problems } from '#test/support/networks/x/index.ts';
@@ -15,7 +17,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'threads' | 'bluesky' | 'telegram',
+  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -76,6 +78,35 @@ suite('the removal of a post on threads', (t) => {
     assert.deepEqual(await removed(adapter, 'threads', account, externalId), { kind: 'removed' });
     assert.equal(why(await removed(adapter, 'threads', account, '1/../../me')), 'invalid_content');
     world.close();
+  });
+});
+
+suite('the removal of a pin of pinterest', (t) => {
+  t('deletes the account’s own pin and no other, and repeats without harm', async () => {
+    const world = await pinterestWorld();
+    const files = heldFiles();
+    const { adapter, network } = world;
+    const account = await world.account();
+    const other = await world.account();
+    const { outcome } = await world.publish(world.request(account, { media: [files.picture()] }));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    const route = 'DELETE /v5/pins/:id';
+    assert.equal(why(await removed(adapter, 'pinterest', other, externalId)), 'permission');
+    assert.ok(network.state.pin(externalId) !== null);
+    network.script({ route, then: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'pinterest', account, externalId)), 'platform_down');
+    network.script({ route, then: { answer: problemsOfPinterest.too_many_requests } });
+    assert.equal(why(await removed(adapter, 'pinterest', account, externalId)), 'rate_limited');
+    network.script({ route, then: { answer: problemsOfPinterest.unauthorized } });
+    assert.deepEqual(await removed(adapter, 'pinterest', account, externalId), { kind: 'removed' });
+    assert.equal(network.state.pin(externalId), null);
+    assert.deepEqual(await removed(adapter, 'pinterest', account, externalId), { kind: 'removed' });
+    const calls = network.state.calls.length;
+    assert.equal(why(await removed(adapter, 'pinterest', account, '1/../../boards/2')), 'invalid_content');
+    assert.equal(network.state.calls.length, calls);
+    files.remove();
+    network.close();
   });
 });
 

@@ -106,7 +106,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
       confirm: answer === null ? null : async (question) => questions.push(question) > 0 && answer,
       note: (text) => void notes.push(text),
     } satisfies Partial<Admin>;
-    const given = { at: () => 'x', flag: () => id, has: () => false };
+    const given = { at: () => 'x', flag: (name: string) => (name === 'account' ? id : undefined), has: () => false };
     const ended = await checkNetwork(admin as unknown as Admin, given).then(
       (output) => JSON.stringify(output),
       (error: Error) => error.message,

@@ -103,6 +103,10 @@ const insights: InsightsTable = {
 export const pinterest: NetworkRules = {
   platform: 'pinterest',
   name: 'Pinterest',
+  app: {
+    // `https://api-sandbox.pinterest.com/v5` takes pins of an app that has trial access alone.
+    addresses: { api: 'https://api.pinterest.com/v5', authorize: 'https://www.pinterest.com/oauth/' },
+  },
   text: {
     limits: [{ unit: 'code_points', limit: 800 }],
     note: 'The text is the description: 800 characters.',

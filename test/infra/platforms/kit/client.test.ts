@@ -248,23 +248,29 @@ suite('calls of the kit', (t) => {
 
   t('a network without comments refuses one, and its rules are those of the house', async () => {
     const nothing = async () => ({ kind: 'undecided' }) as const;
-    const { adapter } = networkOf(
-      {
-        tables: tablesOf(),
-        offer: async () => ({ kind: 'offered', person: null, accounts: [] }),
-        methods: () => ({
-          publish: async () => ({ kind: 'failed', failure: failureOf({ kind: 'silent', reason: '' }).failure }),
-          reconcile: nothing,
-          fetchPostInsights: async function* () {},
-          fetchAccountInsights: async () => ({ kind: 'unavailable', reason: '' }),
-        }),
-      },
-      world.bound,
-      appAt(world.origin),
-    );
+    const made = (over: Partial<NetworkTables>, tools: Partial<Parameters<typeof networkOf>[1]> = {}) =>
+      networkOf(
+        {
+          tables: tablesOf(over),
+          offer: async () => ({ kind: 'offered', person: null, accounts: [] }),
+          methods: () => ({
+            publish: async () => ({ kind: 'failed', failure: failureOf({ kind: 'silent', reason: '' }).failure }),
+            reconcile: nothing,
+            fetchPostInsights: async function* () {},
+            fetchAccountInsights: async () => ({ kind: 'unavailable', reason: '' }),
+          }),
+        },
+        { ...world.bound, ...tools },
+        appAt(world.origin),
+      );
+    const { adapter } = made({});
     const account = { id: '1', externalId: '1', username: null, scopes: [] };
     const comment = { targetId: '1', platform: 'threads', account, externalId: '1', content: 'C' } as const;
     assert.equal((await adapter.comment(comment, within())).kind, 'failed');
     assert.ok(adapter.settleWindowMs('threads') > 0);
+    const unset = { ...world.bound, boundaryDeadlineMs: undefined } as unknown as Parameters<typeof networkOf>[1];
+    const deadline = (over: Partial<NetworkTables>, tools = unset) => made(over, tools).adapter.boundaryDeadlineMs;
+    const longer = { boundaryDeadlineMs: 30_000 };
+    assert.deepEqual([deadline({}), deadline(longer), deadline(longer, world.bound)], [10_000, 30_000, 1_000]);
   });
 });

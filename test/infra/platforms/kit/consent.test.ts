@@ -32,8 +32,9 @@ suite('consent of the kit', (t) => {
 
   const revoke = [{ method: 'POST', url: '{tokens}/revoke', as: 'form', params: { token: '{login}' } }] as const;
   const connectorOf = (offer: OfferAccounts, over: Partial<OAuthTable> = {}) => {
-    const { http, clock, app, client } = world.bound;
-    return consentOf({ ...{ http, clock, app, client, offer, name: 'Threads' }, oauth: oauthOf({ revoke, ...over }) });
+    const { http, clock, app, client, tables } = world.bound;
+    const asked = { http, clock, app, client, offer, name: 'Threads', says: tables.doctor };
+    return consentOf({ ...asked, oauth: oauthOf({ revoke, ...over }) });
   };
   const finish = async (offer: OfferAccounts, over: Partial<OAuthTable> = {}) => {
     const connector = connectorOf(offer, over);
@@ -127,6 +128,26 @@ suite('consent of the kit', (t) => {
     assert.match(await words(offer), /no permission for posting for you/);
     assert.equal(asked, 0, 'nobody asks whose account it is');
   });
+
+  t(
+    'a client that the network refuses in words of its own is told to the operator, and a code to the guest',
+    async () => {
+      const refusal = async (message: string) => {
+        world.on('POST /tokens/token', { status: 401, body: { code: 2, message } });
+        const outcome = await finish(async () => two);
+        assert.ok(outcome.kind === 'refused');
+        return [outcome.words, outcome.operator] as const;
+      };
+      const [later, operator] = await refusal('No such client.');
+      assert.match(later, /does not answer now/);
+      assert.equal(operator, 'Threads refuses our app: 401: No such client.');
+      for (const words of ['This code has ended.', 'The client gave a wrong code.', 'No.']) {
+        const [again, nobody] = await refusal(words);
+        assert.match(again, /Start again/);
+        assert.equal(nobody, undefined);
+      }
+    },
+  );
 
   t('accounts are asked for with the token of the login, which no account has yet', async () => {
     world.on('GET /api/me/accounts', { body: { data: [] } });

@@ -42,6 +42,18 @@ suite('limits of the kit', (t) => {
     equal(exhausted({ buckets: [pinterest] }, {}, now, now + 1).named, now + 1);
   });
 
+  t('a limit of a list that is of the whole app rests it, and is none of the account', () => {
+    const ofDay = { ...pinterest, names: { 60: 'calls in a minute', 86400: 'calls in a day' }, ofApp: [86_400] };
+    const trial = '300, 100;w=1;name="safety_net_app_id", 300;w=86400;name="org_write_app_id"';
+    deepEqual(windowsOf([ofDay], said('0', '3600', trial), now), []);
+    const at = exhausted({ buckets: [ofDay] }, said('0', '3600', trial), now, now + 1);
+    deepEqual([at.until, at.ofApp], [now + 3_600_000, true]);
+    deepEqual(
+      [windowsOf([ofDay], said('1', '9'), now).length, exhausted({ buckets: [ofDay] }, said('0', '9'), now, 0).ofApp],
+      [1, false],
+    );
+  });
+
   t('a network that counts points tells posts', () => {
     const points: PolicyBucket = {
       ...{ policy: 'ratelimit-policy', remaining: 'ratelimit-remaining', reset: 'ratelimit-reset' },

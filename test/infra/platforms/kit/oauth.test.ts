@@ -168,6 +168,23 @@ suite('OAuth 2 of the kit', (t) => {
     }
   });
 
+  t('a network that takes no tokens back is asked once, and a refusal of our client stays one', async () => {
+    const tables: Partial<OAuthTable> = {
+      revoke: [{ method: 'POST', url: '{tokens}/revoke', as: 'form', params: { token: '{token}' } }],
+      revokesNothing: [{ status: 403, says: /not permitted/ }],
+    };
+    const revoked = async (status: number, message: string) => {
+      server.on('POST /tokens/revoke', { status, body: { message } });
+      return (await revokeTokens(toolsOf(tables), { secret: { accessToken: 'a' } }, subject, within())).kind;
+    };
+    assert.equal(await revoked(403, 'You are not permitted to access that resource.'), 'revoked');
+    assert.equal(await revoked(403, 'No.'), 'refused');
+    assert.equal(await revoked(401, 'You are not permitted'), 'refused');
+    server.on('POST /tokens/token', { status: 403, body: { message: 'not permitted' } });
+    const refreshed = await refreshTokens(toolsOf({ ...keeps, ...tables }), former(), subject, within());
+    assert.equal(refreshed.kind, 'unavailable', 'it ends no grant');
+  });
+
   t('the page of consent is asked in the words of the network', () => {
     const tools = toolsOf({ pkce: 'hex', authorizeParams: { access_type: 'offline' } });
     const url = new URL(authorizeUrl(tools, { ...asked, state: 's', scopes: ['a', 'b'] }));

@@ -1,0 +1,150 @@
+import { createHash } from 'node:crypto';
+import type { Json, ListedPost, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
+import { permalinkOf, titleFor } from '#domain/platforms/index.ts';
+import type { Ask } from '../kit/client.ts';
+import type { Bound } from '../kit/network.ts';
+import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { type Members, textIn } from '../shared/members.ts';
+import type { By } from './media.ts';
+
+/**
+ * The body of `POST /pins`, and the same pin as Pinterest lists it: a pin whose answer was lost is looked for on its board,
+ * by the time of the call, title, description, link and kind. What is not there proves nothing.
+ */
+
+export const isId = (id: string): boolean => /^\d{1,30}$/.test(id);
+
+export const linkTo = (id: string): string | null => permalinkOf('pinterest', { id, username: null, account: '' });
+
+const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value.trim() : '');
+
+const boardOf = ({ overrides }: Pick<PublishRequest, 'overrides'>): string => textOf(overrides.boardId);
+
+/** Pinterest takes one text for those who do not see the pin, of this many characters. */
+const maxAltText = 500;
+
+/** Those of all pictures, in their order, as many as fit. */
+const altTextOf = ({ media }: PublishRequest): string => {
+  let text = '';
+  for (const { altText } of media) {
+    const more = [text, altText ?? ''].filter((one) => one !== '').join('\n');
+    if ([...more].length <= maxAltText) text = more;
+  }
+  return text;
+};
+
+const shownOf = ({ content, overrides }: PublishRequest) => ({
+  title: titleFor('pinterest', content, overrides)?.trim() ?? '',
+  description: content,
+  link: textOf(overrides.link),
+});
+
+/** What Pinterest refuses of a request, found before a file is uploaded; null: nothing. */
+export const refusalOf = (request: PublishRequest): string | null => {
+  if (!isId(boardOf(request))) return 'boardId is no id of a board';
+  return request.media.length === 0 ? 'a pin needs a picture or a video' : null;
+};
+
+export const pinOf = (request: PublishRequest, source: Members): Members => {
+  const { title, description, link } = shownOf(request);
+  const altText = altTextOf(request);
+  return {
+    board_id: boardOf(request),
+    ...(title === '' ? {} : { title }),
+    ...(description === '' ? {} : { description }),
+    ...(link === '' ? {} : { link }),
+    ...(altText === '' ? {} : { alt_text: altText }),
+    media_source: source,
+  };
+};
+
+const hashOf = (request: PublishRequest): string =>
+  createHash('sha256')
+    .update(JSON.stringify([boardOf(request), shownOf(request), request.media.map(({ sha256 }) => sha256)]))
+    .digest('hex');
+
+export const boundaryOf = (request: PublishRequest, by: By, now: number): Json => ({
+  at: new Date(now).toISOString(),
+  contentHash: hashOf(request),
+  by,
+});
+
+/** Of our clock and Pinterest's. */
+const skewMs = 60_000;
+const perPage = 100;
+const maxPages = 4;
+
+/** Pinterest writes times without a zone; they are of UTC. */
+const timeOf = (pin: Members): number => {
+  const text = textIn(pin, 'created_at') ?? '';
+  return Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
+};
+
+const plain = (text: string | null): string => (text ?? '').normalize('NFC').replace(/\s+/g, ' ').trim();
+const addressOf = (text: string | null): string =>
+  text !== null && URL.canParse(text) ? new URL(text).href : (text ?? '');
+
+const kindOf = ({ media }: PublishRequest): string => {
+  if (media[0]?.kind === 'video') return 'video';
+  return media.length > 1 ? 'multiple_images' : 'image';
+};
+
+const isIt = (pin: Members, request: PublishRequest): boolean => {
+  const { title, description, link } = shownOf(request);
+  const kind = textIn(pin.media, 'media_type');
+  // Others may pin to a board of several people.
+  return (
+    pin.is_owner !== false &&
+    plain(textIn(pin, 'title')) === plain(title) &&
+    plain(textIn(pin, 'description')) === plain(description) &&
+    addressOf(textIn(pin, 'link')) === addressOf(link) &&
+    (kind === null || kind === kindOf(request))
+  );
+};
+
+/** Milliseconds since the epoch, of the pins of the request's board. */
+const ownPins = (
+  { client, boundaryDeadlineMs }: Bound,
+  request: PublishRequest,
+  from: number,
+  isWanted: (pin: Members) => boolean,
+): OwnPosts => {
+  const ask = (cursor: string | null): Ask => ({
+    ...{ method: 'GET', path: `/boards/${boardOf(request)}/pins` },
+    query: { page_size: String(perPage), ...(cursor === null ? {} : { bookmark: cursor }) },
+  });
+  return {
+    ...{ list: 'items', since: from, at: timeOf, isIt: isWanted, maxPages },
+    page: (cursor) => client.call(subjectOf(request), ask(cursor), AbortSignal.timeout(boundaryDeadlineMs)),
+    next: (body) => textIn(body, 'bookmark'),
+    show: (pin): ListedPost | null => {
+      const externalId = textIn(pin, 'id');
+      if (externalId === null || !isId(externalId)) return null;
+      const at = timeOf(pin);
+      const publishedAt = new Date(Number.isNaN(at) ? from : at).toISOString();
+      return { externalId, permalink: linkTo(externalId), publishedAt };
+    },
+  };
+};
+
+export const reconcile =
+  (bound: Bound): PlatformAdapter['reconcile'] =>
+  async (request, { data }) => {
+    const at = Date.parse(textIn(data, 'at') ?? '');
+    // With another text the search would find the wrong pin.
+    if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(request)) return { kind: 'undecided' };
+    return lookFor(
+      ownPins(bound, request, at - skewMs, (pin) => isIt(pin, request)),
+      bound.clock,
+    );
+  };
+
+export const findPosts =
+  (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
+  async (request) => {
+    if (!isId(boardOf(request))) return { kind: 'not_askable' };
+    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
+    const is = (pin: Members): boolean => !(timeOf(pin) > until) && isIt(pin, request);
+    return findAll(ownPins(bound, request, from, is), bound.clock);
+  };
