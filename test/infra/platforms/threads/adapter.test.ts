@@ -165,6 +165,7 @@ suite('threads', (t) => {
       const request = world.request(await world.account(), { content });
       const { steps } = await world.publish(request);
       state().forgetsContainers = forget;
+      state().takesTags = true;
       if (!forget) state().containers.clear();
       const seen = await world.adapter.reconcile(request, steps.crossed);
       assert.ok(seen.kind === 'present', JSON.stringify(seen));
@@ -176,23 +177,34 @@ suite('threads', (t) => {
     }
   });
 
-  t('of two posts with one text the one with the files, and the reply to that post, is found', async () => {
+  t('of posts with one text the one with the files, and the reply to that post, is found', async () => {
     const account = await world.account();
     const head = await published(world.request(account, { content: 'Same' }));
-    const other = await published(world.request(account, { content: 'Same', media: [image(), image()] }));
-    const cases = [
-      { request: world.request(account, { content: 'Same', media: [image(), image()] }), not: other.externalId },
-      { request: world.request(account, { content: 'Same', thread: replyTo(head.externalId) }), not: head.externalId },
-    ];
-    for (const { request, not } of cases) {
-      state().advance(120_000);
+    const other = await published(world.request(account, { content: 'Other' }));
+    await published(world.request(account, { content: 'Same', thread: replyTo(other.externalId) }));
+    for (const over of [{ media: [image(), image()] }, { thread: replyTo(head.externalId) }]) {
       world.network.script({ route: publish, then: 'drop_after' });
+      const request = world.request(account, { content: 'Same', ...over });
       const { steps } = await world.publish(request);
       const seen = await world.adapter.reconcile(request, steps.crossed);
       assert.ok(seen.kind === 'present');
       assert.equal(seen.externalId, state().posts.at(-1)?.id);
-      assert.notEqual(seen.externalId, not);
     }
+  });
+
+  t('a container that Threads does not know yet is asked for again, and one that it forgets is made anew', async () => {
+    const account = await world.account();
+    state().hidesContainers = [4];
+    await published(world.request(account));
+    assert.equal(containers().length, 1);
+    state().hidesContainers = [99, 0];
+    await published(world.request(account));
+    assert.equal(containers().length, 3);
+  });
+
+  t('what is finished is published two seconds later: Threads was seen not to know it at once', async () => {
+    await published(world.request(await world.account()));
+    assert.deepEqual(world.pauses, [2_000]);
   });
 
   t('a permission that is missing makes the list of replies empty: that proves nothing', async () => {
@@ -346,20 +358,47 @@ suite('threads', (t) => {
     assert.equal(waits.retryAt, new Date(slot).toISOString());
     assert.deepEqual([waits.failure.category, waits.failure.retryable], ['rate_limited', true]);
     assert.equal(containers().length, made);
+    const thread = replyTo(head.externalId);
+    assert.equal((await post({ thread, content: 'Reply' })).kind, 'published', 'replies have a quota of their own');
+    assert.equal((await post({ thread, content: 'Another' })).kind, 'rate_limited');
+    const comment = await adapter.comment(commentOn(account, head.externalId), within());
+    assert.equal(comment.kind, 'rate_limited');
     const window = { name: 'posts in 24 hours', seconds: 86_400, limit: 2 };
     assert.deepEqual(limits, [
       [account.id, { ...window, used: 0, resetsAt: null }],
       [account.id, { ...window, used: 1, resetsAt: null }],
       [account.id, { ...window, used: 2, resetsAt: waits.retryAt }],
     ]);
-    const thread = replyTo(head.externalId);
-    assert.equal((await post({ thread, content: 'Reply' })).kind, 'published', 'replies have a quota of their own');
-    assert.equal((await post({ thread, content: 'Another' })).kind, 'rate_limited');
-    const comment = await adapter.comment(commentOn(account, head.externalId), within());
-    assert.equal(comment.kind, 'rate_limited');
     state().advance(1_900_000);
     assert.equal((await post()).kind, 'published');
   });
+
+  t(
+    'of an account that is over its quota as many posts leave as are too many, and none sooner than 15 minutes',
+    async () => {
+      world.close();
+      world = await threadsWorld({ quota: { posts: 3, replies: 3 } });
+      const account = await world.account();
+      const times: number[] = [];
+      for (const minutes of [0, 2, 10]) {
+        state().advance(minutes * 60_000);
+        const { publishedAt } = await published(world.request(account));
+        times.push(Math.floor(Date.parse(publishedAt) / 1_000) * 1_000);
+      }
+      const retryAt = async (): Promise<number> => {
+        const { outcome } = await world.publish(world.request(account));
+        assert.ok(outcome.kind === 'rate_limited', JSON.stringify(outcome));
+        return Date.parse(outcome.retryAt);
+      };
+      state().advance(dayMs - 40 * 60_000);
+      assert.equal(await retryAt(), (times[0] ?? 0) + dayMs);
+      Object.assign(state().quota, { posts: 2 });
+      assert.equal(await retryAt(), (times[1] ?? 0) + dayMs);
+      state().advance(20 * 60_000);
+      const left = (await retryAt()) - state().now();
+      assert.ok(left > 890_000 && left <= 900_000, String(left));
+    },
+  );
 
   t('an account that made its posts by hand is asked again within the hour', async () => {
     const account = await world.account();

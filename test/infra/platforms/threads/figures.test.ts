@@ -134,6 +134,7 @@ suite('figures of threads', (t) => {
     assert.equal(mapped.figures.followerCount ?? null, null);
     assert.equal(mapped.figures.profileViews, 10);
     assert.ok(answer.fields?.includes('followerCount'));
+    assert.equal(calls().filter((url) => url.includes('follower_demographics')).length, 1);
   });
 
   t('a day that Threads does not answer about is left out, and the newest one is asked for again', async () => {

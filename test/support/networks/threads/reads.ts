@@ -36,7 +36,13 @@ const shown = (state: State, post: Post): Record<string, unknown> => {
   const { username } = state.people.get(post.personId) as Person;
   const of = (id: string | null) => (id === null ? undefined : { id });
   return {
-    ...{ id: post.id, media_product_type: 'THREADS', media_type: typeOf(post), text: post.text, username },
+    ...{
+      id: post.id,
+      media_product_type: 'THREADS',
+      media_type: typeOf(post),
+      text: state.takesTags ? post.text.replace('#', '') : post.text,
+      username,
+    },
     ...{ permalink: `https://www.threads.com/@${username}/post/${post.code}`, shortcode: post.code },
     ...{
       timestamp: stamp(post.at),

@@ -125,6 +125,8 @@ export class State {
   answersTwice = false;
   /** A published container has no status any more. */
   forgetsContainers = false;
+  /** The first tag of a text is shown without its mark. */
+  takesTags = false;
   /** Milliseconds by which the lists are behind. */
   listLagMs = 0;
   readonly people = new Map<string, Person>();
