@@ -65,6 +65,13 @@ export const pageFacts = (
   };
 };
 
+/** The first address in a text, without the signs of the sentence around it; null: there is none. */
+export const linkIn = (text: string): string | null => {
+  const [found = ''] = /https?:\/\/[^\s<>"]{1,2048}/i.exec(text) ?? [];
+  const link = found.replace(/[.,;:!?)\]}'’”»]+$/u, '');
+  return URL.canParse(link) ? link : null;
+};
+
 /** What it says; `picture`: an absolute address, null where it names none. */
 export interface PageFacts {
   /** Its host where it has no title. */
