@@ -14,6 +14,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { appOf } from './kit/app.ts';
 import { type NetworkParts, networkOf } from './kit/network.ts';
+import { linkedinNetwork } from './linkedin/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { threadsNetwork } from './threads/index.ts';
 import { xNetwork } from './x/index.ts';
@@ -66,6 +67,7 @@ export interface LiveNetworks {
 
 /** The networks of the kit. */
 export const kitNetworks: Each<NetworkParts> = {
+  linkedin: linkedinNetwork(),
   threads: threadsNetwork(),
   x: xNetwork(),
 };

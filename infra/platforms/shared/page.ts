@@ -68,7 +68,9 @@ export const pageFacts = (
 /** The first address in a text, without the signs of the sentence around it; null: there is none. */
 export const linkIn = (text: string): string | null => {
   const [found = ''] = /https?:\/\/[^\s<>"]{1,2048}/i.exec(text) ?? [];
-  const link = found.replace(/[.,;:!?)\]}'’”»]+$/u, '');
+  let end = found.length;
+  while (end > 0 && ".,;:!?)]}'’”»".includes(found.charAt(end - 1))) end -= 1;
+  const link = found.slice(0, end);
   return URL.canParse(link) ? link : null;
 };
 
