@@ -17,10 +17,12 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
+import { SandboxAccounts } from './accounts.ts';
 import { down, refused, schedulerRefused, unknown } from './answers.ts';
 import { comment } from './comment.ts';
 import { type Fault, faultsOf } from './faults.ts';
@@ -59,7 +61,7 @@ interface Crossing {
   readonly native: NativePlan | null;
 }
 
-export class SandboxNetwork implements PlatformAdapter, InsightsSource {
+export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountSource {
   readonly boundaryDeadlineMs: number;
   readonly #network: Network;
   readonly #options: SandboxOptions;
@@ -67,6 +69,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   readonly #looker: Looker;
   readonly #insights: SandboxInsights;
   readonly #scheduler: SandboxScheduler;
+  readonly #accounts: SandboxAccounts;
   readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: null;
@@ -89,6 +92,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     this.#ownPool = 'pool' in database ? null : pool;
     this.#network = new Network(pool);
     this.#insights = new SandboxInsights(this.#network);
+    this.#accounts = new SandboxAccounts(this.#network);
     this.#scheduler = new SandboxScheduler(this.#network, options, (request, steps) =>
       this.#create(request, steps, request.dueAt),
     );
@@ -123,6 +127,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
 
   fetchAccountInsights(...asked: Parameters<InsightsSource['fetchAccountInsights']>) {
     return this.#insights.fetchAccountInsights(...asked);
+  }
+
+  choices(...asked: Parameters<AccountSource['choices']>) {
+    return this.#accounts.choices(...asked);
   }
 
   /** By the network's clock, which dates the figures. @param workspaceId null: of a workspace whose own clock nobody moved */

@@ -21,6 +21,7 @@ export {
 } from './overrides.ts';
 export {
   capabilities,
+  choicesOf,
   connectable,
   normalizePlatform,
   type PermalinkParts,

@@ -29,6 +29,9 @@ export const rulesOf = (platform: Platform): NetworkRules => rules[platform];
 
 export const capabilities = (platform: Platform): Capabilities => rules[platform].capabilities;
 
+/** What the network tells of each account, by key, and what it is. */
+export const choicesOf = (platform: Platform): Readonly<Record<string, string>> => rules[platform].choices ?? {};
+
 /** The title that the network gets; null: none. */
 export const titleFor = (platform: Platform, content: string, overrides: Overrides): string | null =>
   rulesOf(platform).title?.(content, overrides) ?? null;

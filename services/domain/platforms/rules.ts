@@ -200,6 +200,11 @@ export interface NetworkRules {
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;
   readonly overrides: Readonly<Record<string, OverrideRule>>;
+  /**
+   * What the network tells of each account by a call: values of an override, or other ids of the account, and what they
+   * are. Absent: nothing.
+   */
+  readonly choices?: Readonly<Record<string, string>>;
   /** The title that the network gets beside the text; null: none that it takes. Absent: its posts have no title. */
   readonly title?: (content: string, overrides: Overrides) => string | null;
   readonly banned: readonly BannedPair[];

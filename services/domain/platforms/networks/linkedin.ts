@@ -208,6 +208,11 @@ export const linkedin: NetworkRules = {
     settleWindowMs: 600_000,
     permalinks: ['https://www.linkedin.com/feed/update/{id}/'],
   },
+  // "Organization Access Control": pages that the login administers.
+  choices: {
+    organization:
+      'The organizations for which the login of the account may post; each is connected as an account of its own.',
+  },
   overrides: {
     visibility: { about: 'Who sees the post.', type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },
     firstComment: {
