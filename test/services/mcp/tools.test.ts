@@ -152,6 +152,33 @@ suite('mcp tools', (t) => {
     assert.ok(((await use('network_settings', { platforms: ['instagram'] })).settings as unknown[]).length > 5);
   });
 
+  t('network_settings names what accounts may choose, a part of many, and why a network tells nothing', async () => {
+    type Choices = readonly { key: string; options: readonly { label: string }[]; problem: string | null }[];
+    const asked = async (username: string, more: Readonly<Record<string, unknown>> = {}) => {
+      const { clientId } = await composer(world, ['pinterest'], { name: `Of ${username}`, username });
+      const answer = await mcp.call('network_settings', { platforms: ['pinterest', 'x'], clientId, ...more });
+      return { text: answer.text, choices: valid('network_settings', answer).choices as Choices };
+    };
+    const many = await asked('many-boards-one');
+    assert.deepEqual(
+      many.choices.map(({ key, options }) => [key, options.length, options[0]?.label]),
+      [['boardId', 25, 'Board 0001']],
+    );
+    assert.match(String(many.choices[0]?.problem), /more than could be read: name one with search/);
+    assert.match(many.text, /options of boardId: 25 of 100/);
+    const [searched] = (await asked('many-boards-two', { search: 'BOARD 1999' })).choices;
+    assert.deepEqual(
+      searched?.options.map(({ label }) => label),
+      ['Board 1999'],
+    );
+    const [down] = (await asked('down-three')).choices;
+    assert.deepEqual([down?.options, down?.problem], [[], 'Pinterest told nothing: 503 Service Unavailable.']);
+    const [dead] = (await asked('token-death-four')).choices;
+    assert.match(String(dead?.problem), /^Pinterest refuses the account: The access token is no longer valid\.$/);
+    const without = await use('network_settings', { platforms: ['pinterest'] });
+    assert.match(String(without.nextStep), /with clientId/);
+  });
+
   t('best_times says the zone, and which hours are estimates', async () => {
     const { slots, timezone } = await use('best_times', { clientId: composed.clientId, count: 3 });
     for (const { weekday, hour, next } of slots as { weekday: string; hour: number; next: string }[]) {
