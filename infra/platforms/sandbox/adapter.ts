@@ -19,7 +19,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import { readingOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { SandboxAccounts } from './accounts.ts';
@@ -105,20 +105,20 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     await this.#ownPool?.end();
   }
 
-  settleWindowMs(_platform: Platform): number {
+  settleWindowMs(): number {
     return this.#options.settleWindowMs ?? 10_000;
   }
 
-  absenceIsProof(platform: Platform): boolean {
-    return rulesOf(platform).publish.absenceIsProof;
+  absenceIsProof(platform: Platform, { externalId }: PublishRequest['account']): boolean {
+    return readingOf(platform, externalId).absenceIsProof;
   }
 
   processingLimitMs(platform: Platform): number | null {
     return imitations[platform].processes === true ? (this.#options.acceptedLimitMs ?? 60_000) : null;
   }
 
-  listsOwnPosts(platform: Platform): boolean {
-    return rulesOf(platform).publish.listsOwnPosts;
+  listsOwnPosts(platform: Platform, { externalId }: PublishRequest['account']): boolean {
+    return readingOf(platform, externalId).listsOwnPosts;
   }
 
   fetchPostInsights(...asked: Parameters<InsightsSource['fetchPostInsights']>) {
@@ -290,7 +290,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
 
   /** By account, content and time, for every caller and every key. */
   async findPosts(request: FindRequest): Promise<FindOutcome> {
-    if (!this.listsOwnPosts(request.platform)) return { kind: 'not_askable' };
+    if (!this.listsOwnPosts(request.platform, request.account)) return { kind: 'not_askable' };
     const faults = faultsOf(request.content, request.account.username);
     try {
       for (const name of ['unreadable', 'down'] as const) {
@@ -307,7 +307,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     const { platform, targetId } = request;
     const faults = faultsOf(request.content, request.account.username);
     const key = member(handle, 'id') ?? member(boundary.data, 'key');
-    if (key === null) return { kind: 'undecided' };
+    const { readsBack } = readingOf(platform, request.account.externalId);
+    if (key === null || readsBack === 'nothing') return { kind: 'undecided' };
     const hash = member(boundary.data, 'contentHash');
     // With another text the search would find the wrong post.
     if (hash !== null && hash !== segmentHash(request)) throw new Error('the sandbox is asked about another post');
@@ -320,7 +321,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
       const scripted = processingOf(platform, faults);
       const looked = scripted === null ? null : await this.#lookedAt(request, scripted, key);
       if (looked !== null) return looked;
-      return { kind: rulesOf(platform).publish.readsBack === 'evidence' ? 'undecided' : 'absent' };
+      return { kind: readsBack === 'evidence' ? 'undecided' : 'absent' };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'undecided' };
       throw error;

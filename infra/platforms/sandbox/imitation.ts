@@ -65,8 +65,8 @@ export interface Imitation {
   readonly refusals: Readonly<Record<NetworkRefusal, string>>;
   /** Milliseconds in which a post gets two thirds of all its views. */
   readonly spreadMs: number;
-  /** Id of an account. @param seed the same bytes for the same username */
-  readonly accountId: (seed: Buffer) => string;
+  /** Id of an account. @param seed the same bytes for the same username @param username in lower case */
+  readonly accountId: (seed: Buffer, username: string) => string;
   /** Scopes of an account beyond those that every sandbox account has. @param username in lower case */
   readonly scopes?: (username: string) => readonly string[];
   /** What an account may choose, for each key of `choices` in the rules of the network. Absent: it has none. */

@@ -26,6 +26,7 @@ export {
   normalizePlatform,
   type PermalinkParts,
   permalinkOf,
+  readingOf,
   rules,
   rulesOf,
   titleFor,

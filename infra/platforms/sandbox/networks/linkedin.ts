@@ -52,9 +52,16 @@ const accountInsights: Imitation['accountInsights'] = ({ followers, visits, coun
   },
 });
 
-/** The page itself, and another one of the same login. */
+/** An account whose name begins like this is a person, whose posts LinkedIn shows to nobody; the others are pages. */
+const person = 'member-';
+
+/** The page itself, or that of the person, and another one of the same login. */
 const organizationsOf = ({ username, externalId }: Choosing) => [
-  { value: externalId, label: username, about: 'ADMINISTRATOR' },
+  {
+    value: username.startsWith(person) ? `urn:li:organization:${digits(sha256(externalId), 8)}` : externalId,
+    label: username,
+    about: 'ADMINISTRATOR',
+  },
   {
     value: `urn:li:organization:${digits(sha256(`${externalId}/second`), 8)}`,
     label: `${username} second`,
@@ -66,7 +73,10 @@ const organizationsOf = ({ username, externalId }: Choosing) => [
 export const linkedin: Imitation = {
   refusals: { rate_limit: '429/101', token_death: '401/65601', reject: 'PARAM_INVALID', duplicate: '422' },
   spreadMs: 2 * dayMs,
-  accountId: (seed) => `urn:li:organization:${digits(seed, 8)}`,
+  accountId: (seed, username) =>
+    username.startsWith(person)
+      ? `urn:li:person:${seed.toString('base64url').slice(0, 10)}`
+      : `urn:li:organization:${digits(seed, 8)}`,
   choices: { organization: organizationsOf },
   postIds: ({ random, code }) => ({ id: `urn:li:share:7${digits(random, 18)}`, code }),
   comments: {
