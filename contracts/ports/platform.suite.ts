@@ -52,6 +52,8 @@ export interface Harness {
   /** The network refuses a text that the account has posted just before. */
   readonly refusesRepeats?: true;
   account(platform: Platform): CommentRequest['account'];
+  /** An account whose posts the network shows to us not at all, though it may list those of others; absent: there is none. */
+  unreadable?(platform: Platform): CommentRequest['account'] | null;
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
   silent(platform: Platform): CommentRequest['account'] | null;
   /** Overrides without which the platform publishes nothing. */
@@ -216,7 +218,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
         });
       const seen = await ask();
       if (seen === undefined || seen.kind === 'not_askable') {
-        assert.equal(adapter.listsOwnPosts(platform), false);
+        assert.equal(adapter.listsOwnPosts(platform, asked.account), false);
         return;
       }
       const ids = (answer: Awaited<ReturnType<typeof ask>>): readonly string[] => {
@@ -272,7 +274,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       assert.deepEqual(await harness.posts(asked.targetId), []);
       const seen = await adapter.reconcile(next(asked, steps), steps.crossed);
       assert.ok(seen.kind === 'absent' || seen.kind === 'undecided', seen.kind);
-      if (!adapter.absenceIsProof(platform)) return;
+      if (!adapter.absenceIsProof(platform, asked.account)) return;
       kind(seen, 'absent');
       const again = await attempt(next(asked, steps), () => {}, await harness.open());
       const { externalId } = kind(again.outcome, 'published');
@@ -322,7 +324,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   t(
     'a network that lists the posts of an account says which of its calls made one',
     each(async (platform) => {
-      if (!adapter.listsOwnPosts(platform)) return;
+      if (!adapter.listsOwnPosts(platform, harness.account(platform))) return;
       const lost = await request(platform, { content: harness.scripted('timeout_before') });
       const made = await request(platform, { content: harness.scripted('error_after') });
       const calls = await Promise.all([attempt(lost), attempt(made)]);
@@ -334,9 +336,33 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   );
 
   t(
+    'an account whose posts the network does not show: no outcome is found out, least of all by another call that publishes',
+    each(async (platform) => {
+      const account = harness.unreadable?.(platform) ?? null;
+      if (account === null) return;
+      assert.deepEqual(
+        [adapter.listsOwnPosts(platform, account), adapter.absenceIsProof(platform, account)],
+        [false, false],
+      );
+      for (const [fault, made] of [['error_after', 1] as const, ['timeout_before', 0] as const]) {
+        if (harness.without?.includes(fault) === true) continue;
+        const asked = await request(platform, { account, content: harness.scripted(fault) });
+        const { outcome, steps } = await attempt(asked);
+        kind(outcome, 'unknown');
+        kind(await (await harness.open()).reconcile(next(asked, steps), steps.crossed), 'undecided');
+        const span = { from: '2026-01-01T00:00:00.000Z', until: '2099-01-01T00:00:00.000Z' };
+        const found = await adapter.findPosts?.({ ...asked, ...span });
+        assert.ok(found === undefined || found.kind === 'not_askable', JSON.stringify(found));
+        assert.equal((await harness.posts(asked.targetId)).length, made, 'the questions made no post');
+      }
+      kind((await attempt(await request(platform, { account }))).outcome, 'published');
+    }),
+  );
+
+  t(
     'telegram has no such list',
     each(async (platform) => {
-      if (platform === 'telegram') assert.equal(adapter.listsOwnPosts(platform), false);
+      if (platform === 'telegram') assert.equal(adapter.listsOwnPosts(platform, harness.account(platform)), false);
     }),
   );
 
@@ -354,7 +380,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       }
       const { externalId } = kind(second.outcome, 'published');
       const posts = await harness.posts(asked.targetId);
-      if (!adapter.absenceIsProof(platform)) {
+      if (!adapter.absenceIsProof(platform, asked.account)) {
         assert.equal(posts.length, 2, 'the network hides no duplicate');
         return;
       }

@@ -217,17 +217,18 @@ export interface PlatformAdapter {
   /** Milliseconds that the boundary call may take. */
   readonly boundaryDeadlineMs: number;
   /** Milliseconds after the deadline within which the network may still make the post visible. */
-  settleWindowMs(platform: Platform): number;
+  settleWindowMs(platform: Platform, account: PublishRequest['account']): number;
   /**
    * Whether "absent" after the settle window proves that the post of the attempt never appears (single-use container,
    * key).
    */
-  absenceIsProof(platform: Platform): boolean;
+  absenceIsProof(platform: Platform, account: PublishRequest['account']): boolean;
   /**
-   * Whether the network lists an account's own posts completely. Then "absent" after the settle window says that the
+   * Whether the network lists this account's own posts completely: it may do so for some of its accounts alone, such as
+   * pages. Then "absent" after the settle window says that the
    * network has no such post now; it may still be wrong, so only the rules of a client act on it.
    */
-  listsOwnPosts(platform: Platform): boolean;
+  listsOwnPosts(platform: Platform, account: PublishRequest['account']): boolean;
   /**
    * Milliseconds after the deadline of the boundary call within which the network shows or refuses a post that it
    * accepted: its outcome is unknown from then on. Null or absent: the network shows at once what it takes, and answers

@@ -7,6 +7,7 @@ import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/crede
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import type { AppSettings } from '#domain/platforms/rules.ts';
@@ -42,6 +43,8 @@ export interface LiveOptions {
 export interface LiveNetwork {
   readonly adapter: PlatformAdapter;
   readonly source: InsightsSource;
+  /** Absent: the network tells nothing of an account before a post. */
+  readonly accounts?: AccountSource;
   /** Ways to connect an account, in the order in which the page offers them. */
   readonly connectors: readonly Connector[];
   /** Absent: its credentials do not end. */
@@ -59,6 +62,7 @@ type Each<T> = Readonly<Partial<Record<Platform, T>>>;
 export interface LiveNetworks {
   readonly adapters: Each<PlatformAdapter>;
   readonly sources: Each<InsightsSource>;
+  readonly accounts: Each<AccountSource>;
   readonly connectors: Each<readonly Connector[]>;
   readonly refreshers: Each<Refresher>;
   readonly refreshWindows: Each<number>;
@@ -105,6 +109,7 @@ export const liveNetworks = (options: LiveOptions): LiveNetworks => {
   return {
     adapters: each(({ adapter }) => adapter),
     sources: each(({ source }) => source),
+    accounts: each(({ accounts }) => accounts),
     connectors: each(({ connectors }) => (connectors.length === 0 ? undefined : connectors)),
     refreshers: each(({ refresher }) => refresher),
     refreshWindows: each(({ refreshWindowMs }) => refreshWindowMs),

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
+import { Maybe, PlatformInput, paging, QueryText, stamps, UuidInput } from './common.ts';
 
 /** A connected account, as callers see it. */
 
@@ -103,3 +103,27 @@ export const Account = Named(
   ),
 );
 export type Account = Static<typeof Account>;
+
+export const AccountOptionQuery = Type.Object({
+  ...paging,
+  search: Maybe(QueryText('Only options whose label contains this, ignoring case.')),
+});
+
+export const AccountOption = Named(
+  'AccountOption',
+  Type.Object(
+    {
+      value: Type.String({
+        description: 'The value as the override of a variant takes it.',
+        examples: ['549755885175'],
+      }),
+      label: Type.String({ description: 'Its name, as the network shows it to people.', examples: ['Recipes'] }),
+      about: said(
+        Nullable(Type.String()),
+        'What tells it from others of that name, in the words of the network, such as who sees a board; null: the network tells nothing.',
+        { examples: ['PUBLIC'] },
+      ),
+    },
+    { description: 'A value that a connected account may choose.' },
+  ),
+);

@@ -136,6 +136,7 @@ export const warningWords = {
   alt_text_cut: 'the alt text of the asset is longer than the network takes, and its end is not sent',
   duplicate_possible:
     'the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice',
+  options_cut: 'the network has more options than are read of it',
 } as const;
 export type WarningCode = keyof typeof warningWords;
 export const warningCodes = Object.keys(warningWords) as WarningCode[];

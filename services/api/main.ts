@@ -1,6 +1,6 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { useReadModels } from '#projections/engine/use.ts';
 import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -40,7 +40,8 @@ await runProcess({
       report,
       sandboxProfile,
       sandboxAhead,
-      connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
+      sandboxAccounts,
+      liveOf: (options) => liveNetworks({ ...options, stores: adapters }),
       parts: frontParts(config, registry),
     });
     onClose(api.stop);

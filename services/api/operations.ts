@@ -1,5 +1,6 @@
 import { confirmRestoredAccount, disconnectAccount, getAccount, listAccounts } from './accounts/accounts.ts';
 import { getAccountCadence, listAccountCadences } from './accounts/cadence.ts';
+import { listAccountOptions } from './accounts/options.ts';
 import { getAgency, getQuota } from './agency.ts';
 import { getAccountAnalytics, getAnalyticsOverview, getClientAnalytics } from './analytics/board.ts';
 import { getPostAnalytics, listPostAnalytics } from './analytics/posts.ts';
@@ -72,6 +73,7 @@ export const operations: readonly Operation[] = [
   listAccountCadences,
   getAccount,
   getAccountCadence,
+  listAccountOptions,
   disconnectAccount,
   confirmRestoredAccount,
   getQuota,

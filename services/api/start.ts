@@ -7,6 +7,7 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
@@ -35,9 +36,11 @@ import {
 } from '#runtime/process/telemetry.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
+import type { Platform } from '#schemas/common.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { signInKeyUses, startUpkeep } from '#services/auth/upkeep.ts';
+import { AccountQuestions } from './accounts/questions.ts';
 import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
 import { Lists, openReadPool, silenceMs } from './call/lists.ts';
 import type { Part, ServerDeps } from './parts.ts';
@@ -129,12 +132,17 @@ interface ApiOptions {
   readonly sandboxProfile: SandboxProfileOf;
   /** Milliseconds by which the sandbox's clock is ahead for a workspace. */
   readonly sandboxAhead: (pool: Pool, workspaceId: string) => Promise<number>;
-  /** How accounts of real networks are connected. */
-  readonly connectorsOf: (options: {
+  /** What the sandbox tells of its accounts. */
+  readonly sandboxAccounts: (pool: Pool) => AccountSource;
+  /** How accounts of real networks are connected, and what networks tell of them. */
+  readonly liveOf: (options: {
     readonly http: NetworkHttp;
     readonly clock: () => number;
     readonly config: ApiConfig;
-  }) => NonNullable<Deps['live']>['connectors'];
+  }) => {
+    readonly connectors: NonNullable<Deps['live']>['connectors'];
+    readonly accounts: Readonly<Partial<Record<Platform, AccountSource>>>;
+  };
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
   /** Default: that of production. */
@@ -184,10 +192,25 @@ const addChecks = (readiness: Readiness, { hold, restores, unnamedProxies, store
   readiness.add('database', async () => pool.query('select 1').then(() => null));
 };
 
+/** How accounts are connected, and asked about. */
+const networksOf = (
+  { adapters, config, logger, sandboxAccounts, liveOf }: ApiOptions,
+  { http, pool, clock }: { readonly http: NetworkHttp; readonly pool: Pool; readonly clock: () => number },
+): Pick<ServerDeps, 'live' | 'questions'> => {
+  const { credentials, attempts } = adapters;
+  const { connectors, accounts } = liveOf({ http, clock, config });
+  const sandbox = sandboxAccounts(pool);
+  const questions = new AccountQuestions({
+    sourceOf: (network, platform) => (network === 'sandbox' ? sandbox : (accounts[platform] ?? null)),
+    ...{ clock, logger },
+  });
+  return { live: { credentials, attempts, connectors }, questions };
+};
+
 /** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
-  const { sandboxProfile, sandboxAhead, connectorsOf } = options;
+  const { sandboxProfile, sandboxAhead } = options;
   const { databaseUrl, pool: patient, log } = adapters;
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   await demandKeys(patient, secrets, time);
@@ -204,11 +227,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
-  const http = new GuardedNetworkHttp(egress);
-  const { credentials, attempts } = adapters;
-  const live = { credentials, attempts, connectors: connectorsOf({ http, clock: time.now, config }) };
   const deps: ServerDeps = {
-    live,
+    ...networksOf(options, { http: new GuardedNetworkHttp(egress), pool, clock: time.now }),
     mailer,
     store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
     pool,
@@ -242,7 +262,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   addChecks(readiness, { hold, restores, unnamedProxies, store: adapters.store, pool });
   const sweep = new OAuthSweep(deps);
   const dropOld = async (): Promise<unknown> => !(await freshness.isBehind()) && dropWithdrawals(pool);
-  const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => attempts.sweep(), dropOld] });
+  const upkeep = startUpkeep(deps, { also: [() => sweep.run(), () => adapters.attempts.sweep(), dropOld] });
   const server = door.open(deps, parts);
   return {
     port: server.port,

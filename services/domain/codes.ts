@@ -52,6 +52,7 @@ export type ErrorCode =
   | 'client_archived'
   | 'account_not_in_client'
   | 'account_disconnected'
+  | 'account_reauth_required'
   | 'no_targets'
   | 'media_not_publishable'
   | 'media_in_use'

@@ -117,6 +117,14 @@ export const notShown = failure(
   false,
   'platform',
 );
+/** The network shows the account's posts to nobody but people. */
+export const outcomeNotAskable = failure(
+  'unknown',
+  'outcome_not_askable',
+  'The network was called to publish, did not say whether it published, and does not show posts of this account to the service. Look at the account, and have the operator record what you find; do not post it again.',
+  false,
+  'user',
+);
 /** Each call had no answer, and the network proved that it made nothing. */
 export const publishUnanswered = failure(
   'platform_down',
@@ -208,6 +216,7 @@ export const publishFailures: readonly Failure[] = [
   adapterFailed,
   outcomeUnknown,
   notShown,
+  outcomeNotAskable,
   publishUnanswered,
   firstCommentUnknown,
   firstCommentPostUnknown,

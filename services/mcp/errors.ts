@@ -38,6 +38,8 @@ const advice: Partial<Readonly<Record<ErrorCode, string>>> = {
   no_targets: 'No account fits. find_accounts lists those of the client; connect_link connects new ones.',
   account_disconnected:
     'Its holder must connect the account again, through connect_link. Leave it out to post without it.',
+  account_reauth_required:
+    'Its holder must connect the account again, through connect_link. Until then its network tells nothing of it.',
   account_not_in_client: 'Use accounts of this client: find_accounts with clientId lists them.',
   media_not_publishable: 'Wait until media_status says publishable, or use another file.',
   url_not_allowed: 'Use a public https address of the file itself.',

@@ -71,10 +71,11 @@ export const IdempotencyKey = Type.Optional(
 export const PlainKey = Type.Optional(Type.String({ pattern: '^[!-~]{1,200}$' }));
 
 export const paging = {
-  limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Rows to answer. Default 10.' })),
-  cursor: Maybe(Text(1000, 'nextCursor of the answer before, with the same arguments.')),
+  limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Default 10.' })),
+  cursor: Maybe(Text(1000, 'nextCursor of the answer before.')),
 };
-export const NextCursor = Nullable(Type.String(), 'Null: there are no more.');
+/** Null: there are no more. `moreOf` says what to do with one. */
+export const NextCursor = Nullable(Type.String());
 export const pageOf = ({ limit = 10, cursor }: { limit?: number; cursor?: string }) => ({ limit, cursor });
 export const moreOf = (nextCursor: string | null): string | null =>
   nextCursor === null ? null : 'There are more: call again with the same arguments and cursor = nextCursor.';

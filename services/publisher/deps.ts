@@ -3,7 +3,7 @@ import type { Histogram, Registry } from 'prom-client';
 import type { BackOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AbsencePolicy } from '#domain/post-target/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
@@ -126,10 +126,11 @@ interface AdapterTimes {
 export const adapterTimes = (
   adapter: PlatformAdapter,
   platform: Platform,
+  account: PublishRequest['account'],
   config: { readonly boundaryDeadlineMs: number | null; readonly settleWindowMs: number | null },
 ): AdapterTimes => ({
   boundaryDeadlineMs: config.boundaryDeadlineMs ?? adapter.boundaryDeadlineMs,
-  settleWindowMs: config.settleWindowMs ?? adapter.settleWindowMs(platform),
+  settleWindowMs: config.settleWindowMs ?? adapter.settleWindowMs(platform, account),
 });
 
 /** Milliseconds after which a wait reads the clock again, because the database's clock may have been measured anew. */

@@ -52,7 +52,8 @@ export const commentOn = async (
     await leased.record({ type: 'RefuseFirstComment', issue: issueOf(refused ?? noAdapter) });
     return;
   }
-  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, tools.config);
+  const account = accountOf(target, conditions.account.state);
+  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, account, tools.config);
   const deadline = new Deadline(boundaryDeadlineMs);
   try {
     const now = leased.now();

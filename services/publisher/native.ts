@@ -12,7 +12,7 @@ import { noFiles } from './media-readiness.ts';
 import { commentDueAt, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
 import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
-import { filesOf, requestOf } from './request.ts';
+import { accountOf, filesOf, requestOf } from './request.ts';
 
 /**
  * Follows a target that the network's own scheduler has: takes it back where somebody wants it back, and finds out at its
@@ -47,9 +47,11 @@ const verify = async (context: WorkContext, target: Handed): Promise<Question> =
 
 /** Milliseconds after its time in which the network may still publish a post. */
 const settleWindowOf = async (context: WorkContext, target: Handed): Promise<number> => {
-  const adapter = adapterOf(context, target, await context.conditions.current(target));
+  const conditions = await context.conditions.current(target);
+  const adapter = adapterOf(context, target, conditions);
   if (adapter === null) return 0;
-  return adapterTimes(adapter, target.common.platform, context.tools.config).settleWindowMs;
+  const account = accountOf(target, conditions.account.state);
+  return adapterTimes(adapter, target.common.platform, account, context.tools.config).settleWindowMs;
 };
 
 const settleDue = async (context: WorkContext, target: Handed, question: Question): Promise<number | 'settled'> => {

@@ -8,7 +8,7 @@ import type {
   TargetCommand,
   TargetIn,
 } from '#domain/post-target/target.ts';
-import { outcomeUnknown, outcomeUnreadable } from '#domain/publish-failures.ts';
+import { outcomeNotAskable, outcomeUnknown, outcomeUnreadable } from '#domain/publish-failures.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { wellFormedJson } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -21,6 +21,7 @@ import { cleanFailure, cleanPresent, isId } from './files.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import { askAfter } from './reconcile-schedule.ts';
 import type { Content } from './related-streams.ts';
+import { isUnreadable } from './request.ts';
 
 /** When the first comment of a target that is published now is due; null: none is wanted. */
 export const commentDueAt = ({ common }: ScheduledTarget, { overrides }: Content, now: string): string | null =>
@@ -166,7 +167,11 @@ const commandOf = (
       };
     case 'unknown': {
       const reconcileAt = new Date(Date.parse(now) + (config.reconcileDelaysMs[0] ?? 0)).toISOString();
-      return { ...claim, type: 'RecordUnknown', failure: cleanFailure(outcome.failure), reconcileAt };
+      const { platformCode, platformMessage } = outcome.failure;
+      const failure = isUnreadable(target, context.conditions.latest.account.state)
+        ? { ...outcomeNotAskable, platformCode, platformMessage }
+        : outcome.failure;
+      return { ...claim, type: 'RecordUnknown', failure: cleanFailure(failure), reconcileAt };
     }
   }
 };

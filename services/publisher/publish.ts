@@ -9,7 +9,7 @@ import { accountFault, contentFault, type Fault, interruption } from './faults.t
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';
 import type { Conditions, Content } from './related-streams.ts';
-import { filesOf, nextSegment, requestOf } from './request.ts';
+import { accountOf, filesOf, nextSegment, requestOf } from './request.ts';
 import { Steps } from './steps.ts';
 
 /**
@@ -33,7 +33,8 @@ export const publish = async (
     return attempt;
   }
   const { adapter, scheduler, files } = prepared;
-  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, tools.config);
+  const account = accountOf(target, conditions.account.state);
+  const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, account, tools.config);
   const stop = AbortSignal.any([leased.lease.signal, context.draining]);
   const segment = nextSegment(target, content);
   const steps = new Steps(leased, stop, boundaryDeadlineMs, segment);

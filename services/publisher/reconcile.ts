@@ -1,5 +1,5 @@
 import type { Json, PlatformAdapter, ReconcileOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
-import { type ClientState, retriesWhenAbsent } from '#domain/client.ts';
+import { retriesWhenAbsent } from '#domain/client.ts';
 import {
   mayAssumeAbsence,
   nextLookAt,
@@ -16,6 +16,8 @@ import { cleanFailure, cleanPresent, isId } from './files.ts';
 import { acceptance, commentDueAt, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
+import type { Conditions } from './related-streams.ts';
+import { accountOf, isUnreadable } from './request.ts';
 import { findLost } from './restored.ts';
 
 /** What the network has: the post, or the scheduled post of a hand-over. */
@@ -79,6 +81,8 @@ export const settleUnknown = async (
   if (nextQuestionMs(tools.now(), since, delays, null) === null) return restMs;
   const first = delays[0] ?? 0;
   if (elapsed >= 0 && elapsed < first) return first - elapsed;
+  // Nobody is asked, and least of all by another call that publishes: a person settles it.
+  if (isUnreadable(target, (await context.conditions.current(target)).account.state)) return restMs;
   const { boundary } = target;
   const answer = target.restored ? await askRestored(context, target) : await askAbout(context, target);
   const { outcome } = answer;
@@ -168,18 +172,19 @@ const absenceOf = (
   target: Asked,
   boundary: TargetCheckpoint,
   adapter: PlatformAdapter,
-  client: ClientState,
+  { account: { state }, client }: Conditions,
   moment: Moment,
 ): Absence => {
   const { platform, scheduleMode, dueAt } = target.common;
-  const { settleWindowMs } = adapterTimes(adapter, platform, tools.config);
+  const account = accountOf(target, state);
+  const { settleWindowMs } = adapterTimes(adapter, platform, account, tools.config);
   const ends = windowEndsAt(boundary, settleWindowMs);
   if (ends === null) return nothing;
   const gapEnds = scheduleMode === 'native' ? publishedBy(dueAt, settleWindowMs, moment) : null;
   const from = Math.max(ends, gapEnds ?? ends);
-  if (adapter.absenceIsProof(platform)) return { kind: 'proof', from };
-  const isCounted = scheduleMode !== 'native' && adapter.listsOwnPosts(platform);
-  if (target.status !== 'outcome_unknown' || !isCounted || !retriesWhenAbsent(client)) return nothing;
+  if (adapter.absenceIsProof(platform, account)) return { kind: 'proof', from };
+  const isCounted = scheduleMode !== 'native' && adapter.listsOwnPosts(platform, account);
+  if (target.status !== 'outcome_unknown' || !isCounted || !retriesWhenAbsent(client.state)) return nothing;
   if (!mayAssumeAbsence(target)) return nothing;
   return { kind: 'look', from: Math.max(from, nextLookAt(target.absences, tools.absencePolicy)) };
 };
@@ -205,7 +210,7 @@ export const ask = async (context: WorkContext, target: Asked, boundary: TargetC
       : scheduler.verify({ ...request, dueAt }, { boundary: crossed, nativeId }).then(presentAs),
   );
   const moment = { askedAt, answeredAt: tools.now() };
-  const absence = absenceOf(context, target, boundary, adapter, conditions.client.state, moment);
+  const absence = absenceOf(context, target, boundary, adapter, conditions, moment);
   return { ...moment, outcome, absence };
 };
 

@@ -1,6 +1,6 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AccountState } from '#domain/account.ts';
-import { effectiveOverrides, replyOverrides, takesCoverFrame } from '#domain/platforms/index.ts';
+import { effectiveOverrides, readingOf, replyOverrides, takesCoverFrame } from '#domain/platforms/index.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
@@ -56,6 +56,10 @@ export const accountOf = ({ common }: ScheduledTarget, state: AccountState): Pub
   externalId: state.status === 'none' ? '' : state.externalId,
   username: state.status === 'none' ? null : state.username,
 });
+
+/** Whether the network shows posts of the account to us not at all: then only a person can look. */
+export const isUnreadable = (target: ScheduledTarget, state: AccountState): boolean =>
+  readingOf(target.common.platform, accountOf(target, state).externalId).readsBack === 'nothing';
 
 const textOf = (target: ScheduledTarget, content: Content): Pick<PublishRequest, 'content' | 'thread'> => {
   const segment = nextSegment(target, content);

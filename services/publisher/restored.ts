@@ -12,6 +12,8 @@ import { adapterOf, type WorkContext } from './context.ts';
 import { cleanPresent, isId } from './files.ts';
 import { commentDueAt } from './outcome.ts';
 import { questionOf } from './question.ts';
+import type { Conditions } from './related-streams.ts';
+import { accountOf } from './request.ts';
 
 /**
  * What this service may have published in the time that a restore lost. The row of the restore decides, so a target is
@@ -35,6 +37,11 @@ export type Lost =
 
 type Claimable = TargetIn<'pending' | 'rate_limited' | 'publishing' | 'processing'>;
 
+const placeOf = (target: ScheduledTarget, { account: { state } }: Conditions) => ({
+  platform: target.common.platform,
+  externalId: accountOf(target, state).externalId,
+});
+
 /** Whether the target's network can be asked for its post by account, content and time. */
 export const isAskable = async (context: WorkContext, target: ScheduledTarget): Promise<boolean> => {
   const [conditions, content] = await Promise.all([
@@ -42,7 +49,7 @@ export const isAskable = async (context: WorkContext, target: ScheduledTarget): 
     context.streams.content(target),
   ]);
   const canAsk = adapterOf(context, target, conditions)?.findPosts !== undefined;
-  return canAsk && isListed(target.common.platform, content);
+  return canAsk && isListed(placeOf(target, conditions), content);
 };
 
 /**
@@ -58,7 +65,7 @@ export const findLost = async (
 ): Promise<Lost> => {
   const question = await questionOf(context, target);
   const find = question?.adapter.findPosts?.bind(question.adapter);
-  if (question === null || find === undefined || !isListed(target.common.platform, question.content)) {
+  if (question === null || find === undefined || !isListed(placeOf(target, question.conditions), question.content)) {
     return { kind: 'not_askable' };
   }
   const outcome = await question.put<FindOutcome>((request) =>

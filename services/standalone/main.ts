@@ -5,7 +5,7 @@ import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { SandboxNetwork, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startWithoutFormerData } from '#infra/postgres/former-data.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { useReadModels } from '#projections/engine/use.ts';
@@ -127,7 +127,8 @@ const run = async (
     report: threads.report,
     sandboxProfile,
     sandboxAhead,
-    connectorsOf: (options) => liveNetworks({ ...options, stores: adapters }).connectors,
+    sandboxAccounts,
+    liveOf: (options) => liveNetworks({ ...options, stores: adapters }),
     parts: frontParts(config, registry),
   });
   onClose(api.stop);

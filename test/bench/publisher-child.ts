@@ -18,9 +18,9 @@ const draining = drainSignal();
 const begun: [string, number][] = [];
 const watched: PlatformAdapter = {
   boundaryDeadlineMs: parts.sandbox.boundaryDeadlineMs,
-  settleWindowMs: (platform) => parts.sandbox.settleWindowMs(platform),
-  absenceIsProof: (platform) => parts.sandbox.absenceIsProof(platform),
-  listsOwnPosts: (platform) => parts.sandbox.listsOwnPosts(platform),
+  settleWindowMs: () => parts.sandbox.settleWindowMs(),
+  absenceIsProof: (...asked) => parts.sandbox.absenceIsProof(...asked),
+  listsOwnPosts: (...asked) => parts.sandbox.listsOwnPosts(...asked),
   reconcile: (request, boundary) => parts.sandbox.reconcile(request, boundary),
   comment: (request, signal) => parts.sandbox.comment(request, signal),
   publish: async (request, steps) => {

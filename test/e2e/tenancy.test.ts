@@ -49,8 +49,14 @@ const lists = operations.filter(({ list, scope, query }) => list && scope !== nu
 const listPath = ({ path }: Operation, { ids }: Tenant): string =>
   path.replace(
     '{id}',
-    ids[{ clients: 'client', reports: 'report', approvals: 'approval' }[path.split('/')[1] ?? ''] ?? 'webhook'] ?? '',
+    ids[
+      { clients: 'client', reports: 'report', approvals: 'approval', accounts: 'boards' }[path.split('/')[1] ?? ''] ??
+        'webhook'
+    ] ?? '',
   );
+/** The same as it is asked for, where its rows depend on a word behind the id. */
+const rowsPath = (operation: Operation, tenant: Tenant): string =>
+  listPath(operation, tenant).replace('{key}', 'boardId');
 /** Words of an answer without what differs between any two. */
 const words = ({ status, body }: Answered, id: string): string =>
   `${status} ${JSON.stringify({ ...body, correlationId: '' }).replaceAll(id, '<id>')}`;
@@ -130,7 +136,7 @@ const furnish = async (
   likes: number,
 ): Promise<Tenant> => {
   const made = await http.post('/clients', { name: `Client of ${name}`, type: 'brand' });
-  await http.post('/clients', { name: `Second of ${name}`, type: 'brand' });
+  const second = await http.post('/clients', { name: `Second of ${name}`, type: 'brand' });
   const clientId = made.data.id;
   const inviteId = randomUUID();
   const offered = {
@@ -143,10 +149,14 @@ const furnish = async (
   }
   const accountIds: string[] = [];
   // Not through the invite page: no live link is minted yet.
-  for (const platform of ['x', 'bluesky'] as const) {
-    const accountId = accountIdOf(clientId, platform, name);
+  for (const [platform, owner] of [
+    ['x', clientId],
+    ['bluesky', clientId],
+    ['pinterest', second.data.id],
+  ] as const) {
+    const accountId = accountIdOf(owner, platform, name);
     const grant = { username: name, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null };
-    const identity = { clientId, platform, externalId: name, network: 'sandbox', inviteId: null } as const;
+    const identity = { clientId: owner, platform, externalId: name, network: 'sandbox', inviteId: null } as const;
     await execute(
       world.store,
       account,
@@ -189,6 +199,7 @@ const furnish = async (
     client: clientId,
     account: accountIds[0] ?? '',
     leaving: accountIds[1] ?? '',
+    boards: accountIds[2] ?? '',
     invite: inviteId,
     post: post.data.id,
     target: targetsOf(post)[0]?.id ?? '',
@@ -309,7 +320,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
   t('a list shows the resources of its own tenant alone', async () => {
     for (const operation of lists) {
       const seen = await Promise.all(
-        tenants.map((tenant) => tenant.http.get(`${listPath(operation, tenant)}?limit=100`)),
+        tenants.map((tenant) => tenant.http.get(`${rowsPath(operation, tenant)}?limit=100`)),
       );
       // A best time has no id: two tenants may have the same one.
       const ids = seen.flatMap(({ rows }) => rows.flatMap(({ id, postId }) => id ?? postId ?? []));
@@ -328,7 +339,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       for (const [name] of filters) {
         for (const { asking, other } of pairs()) {
           for (const id of [...Object.values(other.ids), nowhere]) {
-            const answer = await asking.http.get(`${listPath(operation, asking)}?${name}=${id}`);
+            const answer = await asking.http.get(`${rowsPath(operation, asking)}?${name}=${id}`);
             assert.equal(answer.status, 200, `${operation.id} ${name}: ${answer.text}`);
             assert.deepEqual(answer.rows, [], `${operation.id} ${name}: ${asking.name} sees ${other.name}`);
             asked += 1;
@@ -393,7 +404,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     const cursors = new Map<string, string>();
     for (const operation of lists) {
       for (const tenant of tenants) {
-        const page = await tenant.http.get(`${listPath(operation, tenant)}?limit=1`);
+        const page = await tenant.http.get(`${rowsPath(operation, tenant)}?limit=1`);
         assert.ok(page.body.page?.nextCursor, `${operation.id} of ${tenant.name} has a second page`);
         cursors.set(`${operation.id} ${tenant.name}`, page.body.page?.nextCursor ?? '');
       }
@@ -402,7 +413,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       for (const tenant of tenants) {
         const { name, http } = tenant;
         for (const [of, cursor] of cursors) {
-          const path = `${listPath(operation, tenant)}?limit=1&cursor=${encodeURIComponent(cursor)}`;
+          const path = `${rowsPath(operation, tenant)}?limit=1&cursor=${encodeURIComponent(cursor)}`;
           const answer = await http.get(path);
           if (of === `${operation.id} ${name}`) assert.equal(answer.status, 200, of);
           else assert.equal(answer.body.code, 'invalid_cursor', `${operation.id} of ${name} took the cursor of ${of}`);

@@ -18,6 +18,8 @@ export interface ComposerOptions {
   readonly name?: string;
   readonly timezone?: string;
   readonly by?: Caller;
+  /** Of each account; default acme. */
+  readonly username?: string;
   /** Time zones of accounts, by platform. */
   readonly zones?: Readonly<Record<string, string>>;
 }
@@ -45,7 +47,11 @@ export const composer = async (
   assert.equal(client.status, 200, client.text);
   const invite = await by.post(`/clients/${client.data.id}/connect-invites`, { platforms });
   for (const platform of platforms) {
-    const form = new URLSearchParams({ platform, username: 'acme', timezone: options.zones?.[platform] ?? '' });
+    const form = new URLSearchParams({
+      platform,
+      username: options.username ?? 'acme',
+      timezone: options.zones?.[platform] ?? '',
+    });
     const answer = await fetch(String(invite.data.url), { method: 'POST', body: form });
     assert.equal(answer.status, 200, await answer.text());
   }

@@ -18,7 +18,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { standardMediaQuota } from '#domain/media-types.ts';
 import { workspace } from '#domain/workspace.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
-import { sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPostgresLog } from '#infra/postgres/log.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -35,6 +35,7 @@ import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
+import { AccountQuestions } from '#services/api/accounts/questions.ts';
 import type { Deps, Readers } from '#services/api/call/deps.ts';
 import { Lists } from '#services/api/call/lists.ts';
 import type { Part, ServerDeps } from '#services/api/parts.ts';
@@ -189,6 +190,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
   closers.push(() => rm(root, { recursive: true, force: true }));
   const blobs = new DiskBlobs({ root, secrets, origin: () => origin, clock: now });
   closers.push(() => blobs.close());
+  const sandbox = sandboxAccounts(pool);
+  const sourceOf = (network: 'live' | 'sandbox') => (network === 'sandbox' ? sandbox : null);
   const deps: ServerDeps = {
     store,
     pool,
@@ -214,6 +217,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     mediaQuota: standardMediaQuota,
     analytics: null,
     sandboxProfile,
+    questions: new AccountQuestions({ sourceOf, clock: now, logger }),
     ...options.deps,
     first: [...(options.audited === false ? [] : [audit.middleware]), ...(options.deps?.first ?? [])],
   };

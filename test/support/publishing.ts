@@ -295,7 +295,7 @@ export class PublishingWorld {
         type: 'Connect',
         clientId,
         platform,
-        externalId: name,
+        externalId: network === 'live' ? name : sandboxProfile(platform, name).externalId,
         network,
         username: name,
         displayName: sandboxProfile(platform, name).displayName,

@@ -3,7 +3,7 @@ import type { ConsentConnector } from '#contracts/ports/connector.ts';
 import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import { readingOf, rulesOf } from '#domain/platforms/index.ts';
 import type { NetworkApp } from './app.ts';
 import { NetworkClient } from './client.ts';
 import { consentOf, type OfferAccounts } from './consent.ts';
@@ -63,14 +63,14 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
   const { fetchPostInsights, fetchAccountInsights, ...methods } = parts.methods({
     ...{ ...kit, client, pause, boundaryDeadlineMs },
   });
-  const { name, publish: rules } = rulesOf(platform);
+  const { name } = rulesOf(platform);
   const oauthTools = { http, oauth, app, clock };
   return {
     adapter: {
       ...{ boundaryDeadlineMs, comment: noComment },
-      settleWindowMs: () => rules.settleWindowMs,
-      absenceIsProof: () => rules.absenceIsProof,
-      listsOwnPosts: () => rules.listsOwnPosts,
+      settleWindowMs: (_platform, { externalId }) => readingOf(platform, externalId).settleWindowMs,
+      absenceIsProof: (_platform, { externalId }) => readingOf(platform, externalId).absenceIsProof,
+      listsOwnPosts: (_platform, { externalId }) => readingOf(platform, externalId).listsOwnPosts,
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },

@@ -17,10 +17,12 @@ import type {
   PublishSteps,
   ReconcileOutcome,
 } from '#contracts/ports/platform.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import { readingOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
+import { SandboxAccounts } from './accounts.ts';
 import { down, refused, schedulerRefused, unknown } from './answers.ts';
 import { comment } from './comment.ts';
 import { type Fault, faultsOf } from './faults.ts';
@@ -59,7 +61,7 @@ interface Crossing {
   readonly native: NativePlan | null;
 }
 
-export class SandboxNetwork implements PlatformAdapter, InsightsSource {
+export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountSource {
   readonly boundaryDeadlineMs: number;
   readonly #network: Network;
   readonly #options: SandboxOptions;
@@ -67,6 +69,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
   readonly #looker: Looker;
   readonly #insights: SandboxInsights;
   readonly #scheduler: SandboxScheduler;
+  readonly #accounts: SandboxAccounts;
   readonly insightsVersion: string;
   readonly minIntervalMs: number;
   readonly maxAheadMs: null;
@@ -89,6 +92,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     this.#ownPool = 'pool' in database ? null : pool;
     this.#network = new Network(pool);
     this.#insights = new SandboxInsights(this.#network);
+    this.#accounts = new SandboxAccounts(this.#network);
     this.#scheduler = new SandboxScheduler(this.#network, options, (request, steps) =>
       this.#create(request, steps, request.dueAt),
     );
@@ -101,20 +105,20 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     await this.#ownPool?.end();
   }
 
-  settleWindowMs(_platform: Platform): number {
+  settleWindowMs(): number {
     return this.#options.settleWindowMs ?? 10_000;
   }
 
-  absenceIsProof(platform: Platform): boolean {
-    return rulesOf(platform).publish.absenceIsProof;
+  absenceIsProof(platform: Platform, { externalId }: PublishRequest['account']): boolean {
+    return readingOf(platform, externalId).absenceIsProof;
   }
 
   processingLimitMs(platform: Platform): number | null {
     return imitations[platform].processes === true ? (this.#options.acceptedLimitMs ?? 60_000) : null;
   }
 
-  listsOwnPosts(platform: Platform): boolean {
-    return rulesOf(platform).publish.listsOwnPosts;
+  listsOwnPosts(platform: Platform, { externalId }: PublishRequest['account']): boolean {
+    return readingOf(platform, externalId).listsOwnPosts;
   }
 
   fetchPostInsights(...asked: Parameters<InsightsSource['fetchPostInsights']>) {
@@ -123,6 +127,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
 
   fetchAccountInsights(...asked: Parameters<InsightsSource['fetchAccountInsights']>) {
     return this.#insights.fetchAccountInsights(...asked);
+  }
+
+  choices(...asked: Parameters<AccountSource['choices']>) {
+    return this.#accounts.choices(...asked);
   }
 
   /** By the network's clock, which dates the figures. @param workspaceId null: of a workspace whose own clock nobody moved */
@@ -282,7 +290,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
 
   /** By account, content and time, for every caller and every key. */
   async findPosts(request: FindRequest): Promise<FindOutcome> {
-    if (!this.listsOwnPosts(request.platform)) return { kind: 'not_askable' };
+    if (!this.listsOwnPosts(request.platform, request.account)) return { kind: 'not_askable' };
     const faults = faultsOf(request.content, request.account.username);
     try {
       for (const name of ['unreadable', 'down'] as const) {
@@ -299,7 +307,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
     const { platform, targetId } = request;
     const faults = faultsOf(request.content, request.account.username);
     const key = member(handle, 'id') ?? member(boundary.data, 'key');
-    if (key === null) return { kind: 'undecided' };
+    const { readsBack } = readingOf(platform, request.account.externalId);
+    if (key === null || readsBack === 'nothing') return { kind: 'undecided' };
     const hash = member(boundary.data, 'contentHash');
     // With another text the search would find the wrong post.
     if (hash !== null && hash !== segmentHash(request)) throw new Error('the sandbox is asked about another post');
@@ -312,7 +321,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource {
       const scripted = processingOf(platform, faults);
       const looked = scripted === null ? null : await this.#lookedAt(request, scripted, key);
       if (looked !== null) return looked;
-      return { kind: rulesOf(platform).publish.readsBack === 'evidence' ? 'undecided' : 'absent' };
+      return { kind: readsBack === 'evidence' ? 'undecided' : 'absent' };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'undecided' };
       throw error;

@@ -60,7 +60,7 @@ export function sandboxProfile(platform: Platform, username: string): SandboxPro
   const name = username.trim().replace(/^@/, '').toLowerCase();
   const words = name.split(/[^\p{L}\p{N}]+/u).filter((word) => word !== '');
   return {
-    externalId: imitations[platform].accountId(sha256(`${platform}:${name}`)),
+    externalId: imitations[platform].accountId(sha256(`${platform}:${name}`), name),
     username: name,
     displayName: words.map((word) => word.slice(0, 1).toUpperCase() + word.slice(1)).join(' ') || name,
     avatarUrl: null,

@@ -1,3 +1,4 @@
+import type { Choice } from '#contracts/ports/platform-account.ts';
 import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Members } from '../shared/members.ts';
@@ -52,16 +53,24 @@ export interface Scheduler {
   readonly refusals: Readonly<Record<'outside_window' | 'too_late', string>>;
 }
 
+/** An account that is asked what it may choose. */
+export interface Choosing {
+  readonly username: string;
+  readonly externalId: string;
+}
+
 /** The differences between the sandboxes of networks. */
 export interface Imitation {
   /** The network's own code for each refusal. */
   readonly refusals: Readonly<Record<NetworkRefusal, string>>;
   /** Milliseconds in which a post gets two thirds of all its views. */
   readonly spreadMs: number;
-  /** Id of an account. @param seed the same bytes for the same username */
-  readonly accountId: (seed: Buffer) => string;
+  /** Id of an account. @param seed the same bytes for the same username @param username in lower case */
+  readonly accountId: (seed: Buffer, username: string) => string;
   /** Scopes of an account beyond those that every sandbox account has. @param username in lower case */
   readonly scopes?: (username: string) => readonly string[];
+  /** What an account may choose, for each key of `choices` in the rules of the network. Absent: it has none. */
+  readonly choices?: Readonly<Record<string, (account: Choosing) => readonly Choice[]>>;
   /** Id of a new container, upload session or publish. Default: in Meta's form. */
   readonly handleId?: (random: Buffer) => string;
   /** `#` stands for the chat's next message number, which the database fills in. */

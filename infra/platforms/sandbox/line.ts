@@ -1,7 +1,7 @@
 /** The calls that create posts. Each writes one row of the ledger. */
 import type pg from 'pg';
 import type { ThreadSegment } from '#contracts/ports/platform.ts';
-import { permalinkOf, rulesOf, titleFor } from '#domain/platforms/index.ts';
+import { permalinkOf, readingOf, rulesOf, titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { networkNow, offsetOf } from './clock.ts';
 import { contentHash, postIds } from './ids.ts';
@@ -107,7 +107,7 @@ const values = (call: CreateCall) => [
   call.targetId,
   call.attempt,
   call.key,
-  rulesOf(call.platform).publish.absenceIsProof,
+  readingOf(call.platform, call.account.externalId).absenceIsProof,
   contentHash(call.content),
   // Postgres stores no NUL in a text.
   call.content.replaceAll('\0', '\ufffd'),

@@ -281,7 +281,7 @@ export const targetPublic = {
     { ...exampleTarget, reason: 'requested' },
   ),
   'target.outcome_unknown': publicEvent(
-    'Nobody knows whether the post is out: the network neither confirmed nor denied the publication, or the service was restored from an older copy. The network is asked before any other attempt.',
+    'Nobody knows whether the post is out: the network neither confirmed nor denied the publication, or the service was restored from an older copy. The network is asked before any other attempt; with the failure code `outcome_not_askable` it cannot be, and a person has to look at the account.',
     Type.Object({
       ...targetIds,
       ...attempted,

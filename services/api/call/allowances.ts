@@ -3,7 +3,7 @@ import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { bodyCost } from './bodies.ts';
 import type { Deps } from './deps.ts';
 import { defaultBodyLimit } from './json.ts';
-import { type CalledState, type CallState, isSearchable, type Operation, searchCost } from './operation.ts';
+import { type CalledState, type CallState, isSearchable, type Operation, searchCostOf } from './operation.ts';
 import { Refusal } from './refusal.ts';
 import type { LimitHeaders, Wire } from './wire.ts';
 
@@ -169,14 +169,14 @@ type PricedBody = Pick<Operation, 'body' | 'bodyLimit'>;
 /** The requests that a call counts for before its body is read. */
 export const costOf = (
   { credentials }: Allowances,
-  operation: PricedBody & Pick<Operation, 'cost'>,
+  operation: PricedBody & Pick<Operation, 'cost' | 'searchCost'>,
   { searches, bytes }: { readonly searches: boolean; readonly bytes: number },
 ): { readonly own: number; readonly ahead: number } => {
   // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
   // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
   // window could never send a large body. The rest is debt.
   const ahead = Math.min(announced(operation, bytes), Math.floor(credentials.burst / 2));
-  return { own: searches ? searchCost : operation.cost, ahead };
+  return { own: searches ? searchCostOf(operation) : operation.cost, ahead };
 };
 
 /** Step of a call: what it costs, as far as that is known before its body is read. @throws Refusal 429 */

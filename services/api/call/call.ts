@@ -178,7 +178,8 @@ const warningsOf = async (
   if (operation.method === 'GET') {
     if ('items' in made) return {};
     const data = (): unknown => ('json' in made ? JSON.parse(made.json) : made.data);
-    const found = await warnings.of((principal ?? nobody).workspaceId, data);
+    const own = 'page' in made ? (made.warnings ?? []) : [];
+    const found = [...own, ...(await warnings.of((principal ?? nobody).workspaceId, data))].slice(0, maxWarnings);
     return found.length === 0 ? {} : { warnings: found };
   }
   const own = 'page' in made || 'json' in made ? [] : (made.warnings ?? []);

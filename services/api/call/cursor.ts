@@ -33,6 +33,20 @@ const open = (secrets: Secrets, binding: string, cursor: string): unknown => {
   return after;
 };
 
+type Listing = Pick<Call<unknown, Paging>, 'deps' | 'workspaceId' | 'principal' | 'query'>;
+
+/** Where the page of a call begins, and the cursor of another position. @throws Refusal 400 `invalid_cursor` */
+const positionsOf = <After>(operation: string, { deps: { secrets }, workspaceId, principal, query }: Listing) => {
+  // A cursor is valid for one limit, too: pages of another one would begin elsewhere.
+  const limited = { ...query, ...withinLimit(principal) };
+  const binding = bindingOf(operation, workspaceId, limited);
+  return {
+    limited,
+    after: query.cursor === undefined ? null : (open(secrets, binding, query.cursor) as After),
+    cursorOf: (position: After): string => secrets.seal('cursors', JSON.stringify([binding, position])),
+  };
+};
+
 /**
  * One page of a list. `rows` fetches the rows behind `after` (null: from the start); `keyOf` gives the key of a row for
  * the next page.
@@ -40,7 +54,7 @@ const open = (secrets: Secrets, binding: string, cursor: string): unknown => {
  */
 export const listPage = async <Row, After, Shown, Beside = undefined>(
   operation: string,
-  { deps, workspaceId, principal, query }: Pick<Call<unknown, Paging>, 'deps' | 'workspaceId' | 'principal' | 'query'>,
+  call: Listing,
   steps: {
     readonly rows: (
       page: { readonly after: After | null; readonly limit: number },
@@ -57,23 +71,42 @@ export const listPage = async <Row, After, Shown, Beside = undefined>(
     readonly show: (row: Row, beside: Beside) => Shown;
   },
 ): Promise<Many<Shown>> => {
-  // A cursor is valid for one limit, too: pages of another one would begin elsewhere.
-  const limited = { ...query, ...withinLimit(principal) };
-  const binding = bindingOf(operation, workspaceId, limited);
-  const after = query.cursor === undefined ? null : (open(deps.secrets, binding, query.cursor) as After);
+  const { deps, principal, query } = call;
+  const { limited, after, cursorOf } = positionsOf<After>(operation, call);
   // Live and test data of an agency share its slots, so that a second key gives no second share.
   const { rows, hasMore, next } = await deps.lists.run(principal.liveWorkspaceId, limited, (knex) =>
     steps.rows({ after, limit: query.limit }, knex),
   );
   const last = rows.at(-1);
   const position = next ?? (last === undefined ? undefined : steps.keyOf(last));
-  const nextCursor =
-    hasMore && position !== undefined ? deps.secrets.seal('cursors', JSON.stringify([binding, position])) : null;
+  const nextCursor = hasMore && position !== undefined ? cursorOf(position) : null;
   const beside = (await steps.beside?.(rows)) as Beside;
   return {
     data: rows.map((row) => steps.show(row, beside)),
     page: { hasMore, cursor: query.cursor ?? null, nextCursor },
   };
+};
+
+/**
+ * One page of rows that are in memory, in the order of their keys. Rows that come and go between two pages move no other.
+ * @param keyOf each row has its own
+ * @throws Refusal 400 `invalid_cursor`
+ */
+export const memoryPage = <Row>(
+  operation: string,
+  call: Listing,
+  rows: readonly Row[],
+  keyOf: (row: Row) => string,
+): Many<Row> => {
+  const { limit, cursor = null } = call.query;
+  const { after, cursorOf } = positionsOf<string>(operation, call);
+  const keyed = rows.map((row) => ({ row, key: keyOf(row) })).toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  const left = after === null ? keyed : keyed.filter(({ key }) => key > after);
+  const shown = left.slice(0, limit);
+  const last = shown.at(-1);
+  const hasMore = left.length > shown.length;
+  const nextCursor = hasMore && last !== undefined ? cursorOf(last.key) : null;
+  return { data: shown.map(({ row }) => row), page: { hasMore, cursor, nextCursor } };
 };
 
 /** Keyset of lists that show the newest first. */

@@ -15,6 +15,7 @@ import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Mailer } from '#services/auth/people/mail.ts';
+import type { AccountQuestions } from '../accounts/questions.ts';
 import type { BodyBudget, HeavyBodies } from './bodies.ts';
 import type { Lists } from './lists.ts';
 
@@ -91,6 +92,8 @@ export interface Deps {
   readonly sandboxProfile: SandboxProfileOf;
   /** Milliseconds by which the sandbox's clock is ahead for a test workspace; absent: it is not. */
   readonly sandboxAhead?: (workspaceId: string) => Promise<number>;
+  /** Asks networks about accounts. */
+  readonly questions: AccountQuestions;
   /** How live accounts are connected; absent: none are. */
   readonly live?: {
     readonly credentials: CredentialStore;

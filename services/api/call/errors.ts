@@ -290,7 +290,14 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
   account_disconnected: {
     status: 422,
     title: 'The account is disconnected',
-    about: 'Connect the account again first. `errors` names each disconnected account.',
+    about:
+      'Connect the account again first. Where several accounts are named, `errors` names each that is disconnected.',
+  },
+  account_reauth_required: {
+    status: 422,
+    title: 'The account must be connected again',
+    about:
+      'The network refuses the authorization of the account, so it tells nothing of it; `detail` has its reason. A person must connect the account again.',
   },
   no_targets: {
     status: 422,
@@ -363,7 +370,7 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     status: 503,
     title: 'The service is temporarily unavailable',
     about:
-      'A store behind the service did not answer. Wait for Retry-After seconds, then repeat the call with the same Idempotency-Key: what was written is not written twice.',
+      'A store behind the service, or the network that the call asks, did not answer. Wait for Retry-After seconds, then repeat the call with the same Idempotency-Key: what was written is not written twice.',
   },
 };
 

@@ -114,6 +114,8 @@ interface Written {
 export interface Many<Row> {
   readonly data: readonly Row[];
   readonly page: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
+  /** What the caller should know of the rows. */
+  readonly warnings?: readonly Warning[];
 }
 /** Not in the envelope: the contract itself, or a page for a person. */
 export interface Raw {
@@ -160,6 +162,8 @@ interface Promised {
   readonly idempotent: 'required' | 'accepted' | 'none';
   /** Requests it counts for. */
   readonly cost: number;
+  /** The same with `search`; default 10. */
+  readonly searchCost?: number;
   /** Bytes of the largest body; default 1 MiB. */
   readonly bodyLimit?: number;
   /** JSON values in the largest body, objects and arrays included; default 10,000. */
@@ -198,8 +202,8 @@ export interface Operation extends Promised {
 /** The resource that `{id}` in its path names. */
 export const nounOf = ({ noun, tag }: Pick<Operation, 'noun' | 'tag'>): string => noun ?? tags[tag].noun;
 
-/** Requests that a list with `search` counts for: it may look at every row the tenant has. */
-export const searchCost = 10;
+/** Requests that a list with `search` counts for: unless it says otherwise, it may look at every row the tenant has. */
+export const searchCostOf = ({ searchCost = 10 }: Pick<Operation, 'searchCost'>): number => searchCost;
 
 export const isSearchable = ({ query }: Operation): boolean =>
   query !== undefined && Object.hasOwn(query.properties, 'search');

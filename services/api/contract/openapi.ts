@@ -1,6 +1,6 @@
 import { keyPattern } from '#runtime/identity/key-form.ts';
 import { limitWords } from '../call/access.ts';
-import { isSearchable, type Operation, searchCost } from '../call/operation.ts';
+import { isSearchable, type Operation, searchCostOf } from '../call/operation.ts';
 import { tags } from '../call/tags.ts';
 import { Components, type ContractNode } from './components.ts';
 import { parametersOf, sharedParameters } from './parameters.ts';
@@ -33,7 +33,9 @@ const words = (operation: Operation): string => {
     role === undefined ? undefined : `Only for the role ${role}.`,
     idempotent === 'none' ? undefined : `Idempotency-Key: ${idempotent}.`,
     cost === 1 ? undefined : `Counts as ${cost} requests.`,
-    isSearchable(operation) ? `With \`search\` it counts as ${searchCost} requests.` : undefined,
+    isSearchable(operation) && searchCostOf(operation) !== cost
+      ? `With \`search\` it counts as ${searchCostOf(operation)} requests.`
+      : undefined,
   ]
     .filter((part) => part !== undefined)
     .join(' ');

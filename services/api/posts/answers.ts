@@ -75,7 +75,7 @@ export const foresee = async (
   );
   const same = await sameTextsOf(call, body, planned, looking);
   const retrying = new Set(clients.filter((one) => one.retriesWhenAbsent).map(({ id }) => id));
-  const statuses = new Map(accounts.map(({ id, status }) => [id, status]));
+  const byId = new Map(accounts.map((one) => [one.id, one]));
   const foreseen = (destination: Destination, target: PlannedTarget | null, more: readonly PreviewWarning[]) => {
     const first = more.filter((one) => one.willFail);
     const last = more.filter((one) => !one.willFail);
@@ -88,9 +88,9 @@ export const foresee = async (
         ...found.warned
           .filter(({ accountId }) => accountId === target.accountId)
           .map(({ code, path, message }) => warning(code, path, message)),
-        ...accountWarnings(statuses.get(target.accountId) ?? ''),
+        ...accountWarnings(byId.get(target.accountId)?.status ?? ''),
         ...(again === undefined ? [] : [duplicate(again)]),
-        ...(retrying.has(target.clientId) ? retryWarnings(target) : []),
+        ...(retrying.has(target.clientId) ? retryWarnings(target, byId.get(target.accountId)?.externalId ?? '') : []),
       ]);
     }),
     ...unconnected.map((destination) => foreseen(destination, null, [noAccount(destination)])),

@@ -64,6 +64,7 @@ const readAtOnce = 16;
 const selectedOf = (row: AccountRow): SelectedAccount => ({
   ...row,
   clientId: row.client_id,
+  externalId: row.external_id,
   observed: row.observed_limits ?? [],
 });
 

@@ -2,6 +2,7 @@ import { birthOf, Rejection } from '#domain/decider.ts';
 import { contentFor } from '#domain/post/content.ts';
 import { newestBody, post } from '#domain/post/post.ts';
 import { isKnownSince, isListed } from '#domain/post-target/target.ts';
+import { accountsByIds } from '#projections/models/accounts.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { DeclaredRestore } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -14,7 +15,27 @@ import type { LoadedTarget } from './load.ts';
  * account. Callers learn it here; the publisher holds it in any case.
  */
 
-type Asking = Pick<Call, 'deps'>;
+type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+
+interface Place {
+  readonly accountId: string;
+  readonly platform: Platform;
+}
+
+/** Those whose networks list no post with this content: they cannot be asked whether it is out. */
+const silentOf = async <One extends Place>(
+  { deps, workspaceId }: Asking,
+  places: readonly One[],
+  body: PostBody,
+): Promise<readonly One[]> => {
+  const ids = [...new Set(places.map(({ accountId }) => accountId))];
+  const rows = await accountsByIds(deps.knex, workspaceId, ids);
+  const externalIds = new Map(rows.map((row) => [row.id, row.external_id]));
+  return places.filter(({ accountId, platform }) => {
+    const account = { platform, externalId: externalIds.get(accountId) ?? '' };
+    return !isListed(account, contentFor(body, platform));
+  });
+};
 
 const unconfirmed = (accountIds: readonly string[]): Rejection =>
   new Rejection(
@@ -46,7 +67,8 @@ export const requireWordForRetry = async (call: Asking, { target, post: loaded }
     if (state.status !== 'failed' && state.status !== 'rate_limited') return false;
     if (isKnownSince(state, restore) || !isOlder(loaded.events, restore) || loaded.state.status !== 'live')
       return false;
-    if (isListed(platform, contentFor(newestBody(loaded.state), platform))) return false;
+    const place = { accountId, platform };
+    if ((await silentOf(call, [place], newestBody(loaded.state))).length === 0) return false;
   }
   await requireTrusted(call, [accountId], restore);
   return isLost;
@@ -57,10 +79,10 @@ export const requireWordForPlan = async (
   call: Asking,
   events: readonly DecodedEvent[],
   body: PostBody,
-  targets: readonly { readonly accountId: string; readonly platform: Platform }[],
+  targets: readonly Place[],
 ): Promise<void> => {
   const restore = (await call.deps.restores?.newest()) ?? null;
   if (restore === null || !isOlder(events, restore)) return;
-  const silent = targets.filter(({ platform }) => !isListed(platform, contentFor(body, platform)));
+  const silent = await silentOf(call, targets, body);
   await requireTrusted(call, [...new Set(silent.map(({ accountId }) => accountId))], restore);
 };

@@ -21,10 +21,12 @@ export {
 } from './overrides.ts';
 export {
   capabilities,
+  choicesOf,
   connectable,
   normalizePlatform,
   type PermalinkParts,
   permalinkOf,
+  readingOf,
   rules,
   rulesOf,
   titleFor,

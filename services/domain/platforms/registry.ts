@@ -9,7 +9,7 @@ import { threads } from './networks/threads.ts';
 import { tiktok } from './networks/tiktok.ts';
 import { x } from './networks/x.ts';
 import { youtube } from './networks/youtube.ts';
-import type { Capabilities, NetworkRules, Overrides } from './rules.ts';
+import type { Capabilities, NetworkRules, Overrides, ReadingRules } from './rules.ts';
 
 /** The rules of every network: tsc refuses a platform of the enum that is not here. */
 export const rules: { readonly [P in Platform]: NetworkRules } = {
@@ -28,6 +28,15 @@ export const rules: { readonly [P in Platform]: NetworkRules } = {
 export const rulesOf = (platform: Platform): NetworkRules => rules[platform];
 
 export const capabilities = (platform: Platform): Capabilities => rules[platform].capabilities;
+
+/** How the network is asked for posts of one account. @param externalId of the account on the network */
+export const readingOf = (platform: Platform, externalId: string): ReadingRules => {
+  const { publish } = rules[platform];
+  return publish.ofAccount === undefined ? publish : { ...publish, ...publish.ofAccount(externalId) };
+};
+
+/** What the network tells of each account, by key, and what it is. */
+export const choicesOf = (platform: Platform): Readonly<Record<string, string>> => rules[platform].choices ?? {};
 
 /** The title that the network gets; null: none. */
 export const titleFor = (platform: Platform, content: string, overrides: Overrides): string | null =>

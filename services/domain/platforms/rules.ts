@@ -84,15 +84,23 @@ export interface PublishRules {
    * window proves that the earlier crossing made none.
    */
   readonly absenceIsProof: boolean;
-  /** `own_posts`: absence can be seen; `evidence`: the network shows only that a post is there, never that it is not. */
-  readonly readsBack: 'own_posts' | 'evidence';
+  /**
+   * `own_posts`: absence can be seen; `evidence`: the network shows only that a post is there, never that it is not;
+   * `nothing`: it shows no post to us, and only a person can look.
+   */
+  readonly readsBack: 'own_posts' | 'evidence' | 'nothing';
   /** The network lists all of an account's own posts, whatever their audience. */
   readonly listsOwnPosts: boolean;
   /** Milliseconds after the call's deadline within which the post may still appear. */
   readonly settleWindowMs: number;
+  /** What is otherwise for an account with this id on the network. Absent: the network reads all accounts alike. */
+  readonly ofAccount?: (externalId: string) => Partial<ReadingRules>;
   /** `{id}`, `{code}`, `{username}`, `{account}` are filled in; the first template whose members are all known wins. */
   readonly permalinks: readonly string[];
 }
+
+/** What may be known of a post of an account once its call has no answer. */
+export type ReadingRules = Pick<PublishRules, 'absenceIsProof' | 'readsBack' | 'listsOwnPosts' | 'settleWindowMs'>;
 
 /** What a caller set for one network, by key, before it is checked. */
 export type Overrides = Readonly<Record<string, unknown>>;
@@ -208,6 +216,11 @@ export interface NetworkRules {
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;
   readonly overrides: Readonly<Record<string, OverrideRule>>;
+  /**
+   * What the network tells of each account by a call: values of an override, or other ids of the account, and what they
+   * are. Absent: nothing.
+   */
+  readonly choices?: Readonly<Record<string, string>>;
   /** The title that the network gets beside the text; null: none that it takes. Absent: its posts have no title. */
   readonly title?: (content: string, overrides: Overrides) => string | null;
   readonly banned: readonly BannedPair[];

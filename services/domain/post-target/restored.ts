@@ -1,6 +1,6 @@
 import type { Platform } from '#schemas/common.ts';
 import type { TargetEvent } from '#schemas/target.ts';
-import { rulesOf, showsNothing } from '../platforms/index.ts';
+import { readingOf, showsNothing } from '../platforms/index.ts';
 import type { PlatformContent } from '../post/content.ts';
 import { restored } from '../publish-failures.ts';
 import { commentOfFound } from './first-comment.ts';
@@ -24,11 +24,14 @@ export const isKnownSince = ({ common }: ScheduledTarget, { restoredAt }: Restor
   common.knownAt !== null && common.knownAt > restoredAt;
 
 /**
- * Whether a network lists a post with this content: it can be asked what went out. The head of a thread does not tell how
+ * Whether a network lists a post of the account with this content: it can be asked what went out. The head of a thread does not tell how
  * much of it is out, and a text that says nothing names no post.
  */
-export const isListed = (platform: Platform, { segments }: Pick<PlatformContent, 'segments'>): boolean =>
-  rulesOf(platform).publish.listsOwnPosts && segments.length === 1 && !showsNothing(segments[0]?.content ?? '');
+export const isListed = (
+  { platform, externalId }: { readonly platform: Platform; readonly externalId: string },
+  { segments }: Pick<PlatformContent, 'segments'>,
+): boolean =>
+  readingOf(platform, externalId).listsOwnPosts && segments.length === 1 && !showsNothing(segments[0]?.content ?? '');
 
 /** Whether the target, as the copy has it, was to go out before the restore. */
 export const wasDueBefore = (target: ScheduledTarget, { restoredAt }: Restore): boolean => {

@@ -14,6 +14,7 @@ import {
   lateErrors,
   rules as networkRules,
   overrideRules,
+  readingOf,
   rulesOf,
   sentText,
   takesCover,
@@ -199,11 +200,11 @@ export const accountWarnings = (status: string): readonly PreviewWarning[] =>
     : [];
 
 /** Of a client whose rule is `retry_when_absent`. A post in the network's own scheduler is on no list of posts. */
-export const retryWarnings = ({
-  platform,
-  scheduleMode,
-}: Pick<PlannedTarget, 'platform' | 'scheduleMode'>): readonly PreviewWarning[] =>
-  rulesOf(platform).publish.listsOwnPosts && scheduleMode !== 'native'
+export const retryWarnings = (
+  { platform, scheduleMode }: Pick<PlannedTarget, 'platform' | 'scheduleMode'>,
+  externalId: string,
+): readonly PreviewWarning[] =>
+  readingOf(platform, externalId).listsOwnPosts && scheduleMode !== 'native'
     ? [
         warning(
           'duplicate_possible',

@@ -38,11 +38,10 @@ type Board = Static<typeof BoardSchema>;
 type OnePost = Static<typeof PostSchema>;
 type Row = Static<typeof RowSchema>;
 
-const Day = (description: string) =>
-  Type.String({ format: 'date', description: `${description} In the zone of the workspace.` });
+const Day = (description: string) => Type.String({ format: 'date', description });
 
 const window = {
-  from: Maybe(Day('First day. Default: 29 days before the last.')),
+  from: Maybe(Day('First day, in the zone of the workspace. Default: 29 days before the last.')),
   to: Maybe(Day('Last day, included. Default: today. At most 400 days in all.')),
 };
 const Window = Type.Object({

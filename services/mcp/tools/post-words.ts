@@ -128,8 +128,11 @@ export const standOf = (cuts: Cuts, target: PostTarget): { readonly reason: stri
     : { reason: problem.message, whatToDo: problem.whatToDo };
 };
 
-const remedyOf = ({ category, retryable }: Failure, status: string): string => {
+const remedyOf = ({ category, code, retryable }: Failure, status: string): string => {
   if (status === 'outcome_unknown') {
+    if (code === 'outcome_not_askable') {
+      return 'Ask the person to look at the account: only they can see whether the post is out. The operator of the service records what they find. Do not post it again.';
+    }
     return 'Nothing: the network is being asked whether the post is out. Do not post it again.';
   }
   return remedies[category] ?? (retryable ? 'Call retry.' : 'Tell the person the message: it needs a change.');

@@ -34,6 +34,8 @@ export interface SelectedAccount {
   readonly id: string;
   readonly clientId: string;
   readonly platform: Platform;
+  /** On the network. */
+  readonly externalId: string;
   readonly status: string;
   readonly timezone: string | null;
   readonly scopes: readonly string[];
@@ -69,8 +71,8 @@ export const accountFromStream = async (
 ): Promise<SelectedAccount | null> => {
   const { state, events } = await deps.store.load(account, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, status, timezone, scopes, network, observed } = state;
-  return { id, clientId, platform, status, timezone, scopes, network, observed };
+  const { clientId, platform, externalId, status, timezone, scopes, network, observed } = state;
+  return { id, clientId, platform, externalId, status, timezone, scopes, network, observed };
 };
 
 export interface Selected {

@@ -57,9 +57,9 @@ const live = liveNetworks({
 /** With the times of `adapter`, and a publish call of its own. */
 const withPublish = (adapter: PlatformAdapter, publish: PlatformAdapter['publish']): PlatformAdapter => ({
   boundaryDeadlineMs: Math.max(adapter.boundaryDeadlineMs, 30_000),
-  settleWindowMs: (platform) => adapter.settleWindowMs(platform),
-  absenceIsProof: (platform) => adapter.absenceIsProof(platform),
-  listsOwnPosts: (platform) => adapter.listsOwnPosts(platform),
+  settleWindowMs: (...asked) => adapter.settleWindowMs(...asked),
+  absenceIsProof: (...asked) => adapter.absenceIsProof(...asked),
+  listsOwnPosts: (...asked) => adapter.listsOwnPosts(...asked),
   reconcile: (request, boundary) => adapter.reconcile(request, boundary),
   comment: (request, signal) => adapter.comment(request, signal),
   publish,

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
-import { rules } from '#domain/platforms/registry.ts';
+import { choicesOf, rules } from '#domain/platforms/registry.ts';
 import { imitations } from '#infra/platforms/sandbox/imitations.ts';
 import * as sandbox from '#infra/platforms/sandbox/networks.ts';
 import { platforms } from '#schemas/common.ts';
@@ -30,6 +30,13 @@ suite('registries of networks', (t) => {
       const { capabilities, nativeWindow } = rules[platform];
       equal(nativeWindow !== null, capabilities.native, platform);
       equal(imitations[platform].scheduler !== undefined, capabilities.native, platform);
+    }
+  });
+
+  t('the sandbox tells of each account exactly what the rules of its network say that it does', () => {
+    for (const platform of platforms) {
+      const { choices = {} } = imitations[platform];
+      deepEqual(Object.keys(choices), Object.keys(choicesOf(platform)), platform);
     }
   });
 

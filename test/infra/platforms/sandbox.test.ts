@@ -67,6 +67,7 @@ const harness = async () => {
     platforms,
     account: (platform: Platform) => account(platform),
     silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
+    unreadable: (platform: Platform) => (platform === 'linkedin' ? account(platform, 'member-acme') : null),
     overrides: required,
     media: needed,
     now: async () => (await reader.now()).getTime(),

@@ -9,7 +9,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
-import { composedWorld } from '#test/support/composing.ts';
+import { composedWorld, composer } from '#test/support/composing.ts';
 import { suite } from '#test/support/suite.ts';
 import { presignBody } from '#test/support/uploads.ts';
 
@@ -67,6 +67,7 @@ suite('reads over HTTP', (t) => {
     await tester.patch(`/clients/${one.clientId}`, { approvalRequired: false });
     await world.settled();
     const account = String(one.accounts.x);
+    const { accounts: choosing } = await composer(world, ['pinterest']);
     /** By the folder of the path, the id of something that is there. */
     const ids: Readonly<Record<string, string>> = {
       clients: one.clientId,
@@ -82,6 +83,7 @@ suite('reads over HTTP', (t) => {
     };
     const pathOf = (path: string): string =>
       path
+        .replace('{id}/options/{key}', `${choosing.pinterest}/options/boardId`)
         .replace(/([a-z-]+)\/\{id\}/, (_all, folder: string) => `${folder}/${ids[folder] ?? nowhere}`)
         .replace('{runId}', runId)
         .replace('{replayId}', replay.data.id)

@@ -55,6 +55,8 @@ suite('a person’s word after a restore', (t) => {
   t('a retry, a publication and a release that no network can answer for wait for it, at each door', async () => {
     const ids = await Promise.all(['a', 'b', 'c'].map((text) => failed(one, 'telegram', text)));
     const askable = await failed(one, 'x', 'd');
+    const page = await failed(await composer(world, ['linkedin'], { username: 'acme' }), 'linkedin', 'e');
+    const person = await failed(await composer(world, ['linkedin'], { username: 'member-acme' }), 'linkedin', 'e');
     const drafts = await Promise.all(
       (['telegram', 'x'] as const).map((name) => made(one, [name], { saveDraft: true })),
     );
@@ -71,6 +73,9 @@ suite('a person’s word after a restore', (t) => {
 
     refused(await world.tester.post(`/post-targets/${ids[0]}/retry`), 409, 'restore_unconfirmed');
     refused(await world.tester.post(`/post-targets/${lost}/retry`), 409, 'restore_unconfirmed');
+    // LinkedIn lists the posts of a page, never those of a person.
+    assert.equal((await world.tester.post(`/post-targets/${page}/retry`)).status, 200);
+    refused(await world.tester.post(`/post-targets/${person}/retry`), 409, 'restore_unconfirmed');
     const bulk = await world.tester.post('/post-targets/bulk', { action: 'retry', targetIds: [ids[1], askable] });
     assert.match(bulk.text, /restore_unconfirmed/);
     assert.equal((await world.store.load(target, askable)).state.status, 'pending');

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -77,7 +77,8 @@ suite('callers before silent stores', { waits: true }, (t) => {
       report: { checks: async () => [], metrics: async () => [] },
       sandboxProfile,
       sandboxAhead,
-      connectorsOf: () => ({}),
+      sandboxAccounts,
+      liveOf: () => ({ connectors: {}, accounts: {} }),
       parts: [],
       patience,
     });

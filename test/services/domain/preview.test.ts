@@ -292,12 +292,18 @@ suite('what a preview says of one account', (t) => {
   });
 
   t('a second try may publish twice where the network lists its own posts, and its scheduler has none of them', () => {
-    const codes = (platform: Platform, scheduleMode: 'managed' | 'native') =>
-      retryWarnings({ platform, scheduleMode }).map(({ code, path, willFail }) => [code, path, willFail]);
+    const codes = (platform: Platform, scheduleMode: 'managed' | 'native', externalId = '1') =>
+      retryWarnings({ platform, scheduleMode }, externalId).map(({ code, path, willFail }) => [code, path, willFail]);
     const duplicate = [['duplicate_possible', '/clientId', false]];
     deepEqual(codes('facebook', 'managed'), duplicate);
-    match(retryWarnings({ platform: 'facebook', scheduleMode: 'managed' })[0]?.message ?? '', /duplicate is possible/);
+    match(
+      retryWarnings({ platform: 'facebook', scheduleMode: 'managed' }, '1')[0]?.message ?? '',
+      /duplicate is possible/,
+    );
     deepEqual(codes('facebook', 'native'), []);
+    // Of LinkedIn only pages are listed, never a person’s posts.
+    deepEqual(codes('linkedin', 'managed', 'urn:li:organization:1'), duplicate);
+    deepEqual(codes('linkedin', 'managed', 'urn:li:person:a'), []);
     deepEqual(codes('telegram', 'managed'), []);
     deepEqual(codes('telegram', 'native'), []);
   });

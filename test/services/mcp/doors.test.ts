@@ -25,7 +25,7 @@ interface Sample {
 }
 
 /** Tools that are about no client, and may answer anybody of their own. */
-const ofNobody = new Set(['whoami', 'network_settings', 'create_client']);
+const ofNobody = new Set(['whoami', 'create_client']);
 
 /** Of these a call without an id is no call about another client: they list what the caller may see. */
 const isRefused = ({ text }: { readonly text: string }): boolean => text.includes('"isError":true');
@@ -39,7 +39,7 @@ suite('the doors of all tools', (t) => {
   t.before(async () => {
     world = await mcpWorld();
     open = (await composer(world, ['x'], { name: 'Open' })).clientId;
-    const closed = await composer(world, ['x'], { name: 'Closed Secret' });
+    const closed = await composer(world, ['x', 'linkedin'], { name: 'Closed Secret' });
     const { clientId } = closed;
     await world.tester.patch(`/clients/${clientId}`, { approvalRequired: true });
     const made = async (path: string, body: object) => {
@@ -78,7 +78,7 @@ suite('the doors of all tools', (t) => {
     const later = { scheduledAt: tomorrow() };
     samples = {
       whoami: {},
-      network_settings: { platforms: ['x'] },
+      network_settings: { platforms: ['linkedin'], clientId },
       find_clients: { search: 'closed secret' },
       find_accounts: { clientId, limits: true },
       best_times: { clientId },
@@ -115,6 +115,8 @@ suite('the doors of all tools', (t) => {
       'Closed campaign',
       'closed.png',
       'Closed report',
+      // The second page of the login of its account.
+      'acme second',
     ];
   });
   t.after(() => world?.close());

@@ -4,6 +4,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { instantOf } from '#domain/zones.ts';
+import { sandboxAccounts, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { createStatements, tableOf } from '#projections/analytics/tables.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { grantableScopes } from '#schemas/grant.ts';
@@ -52,6 +53,13 @@ suite('requests of people', (t) => {
     await world.settled();
   };
 
+  /** A client with a picture, and boards on Pinterest. */
+  const atelier = async (): Promise<void> => {
+    const { clientId } = await composer(world, ['instagram', 'pinterest', 'x'], { name: 'Atelier Süd' });
+    await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image', { clientId, name: 'soup.jpg' });
+    await world.settled();
+  };
+
   /** Likes of this month and of the last. */
   const figures = async (clientId: string): Promise<void> => {
     const [year = 0, month = 0] = new Date().toISOString().split('-').map(Number);
@@ -78,6 +86,7 @@ suite('requests of people', (t) => {
       world.tester.patch(`/clients/${clientId}`, { approvalRequired: true }),
     );
     await gallery();
+    await atelier();
     await figures(northwind.clientId);
     bakery = await composer(world, ['x', 'bluesky'], { name: 'Bakery Berlin Mitte', timezone: 'Europe/Berlin' });
     const app = await oauthOf(world).register();
@@ -296,6 +305,80 @@ suite('requests of people', (t) => {
       instagram: { contentType: 'story' },
       x: { replySettings: 'following' },
     });
+  });
+
+  interface Choices {
+    readonly platform: string;
+    readonly key: string;
+    readonly options: readonly { readonly value: string; readonly label: string }[];
+  }
+  const boardIn = (choices: unknown, label: string): string => {
+    const boards = (choices as Choices[]).find(({ platform, key }) => platform === 'pinterest' && key === 'boardId');
+    const found = boards?.options.filter((one) => one.label === label) ?? [];
+    assert.equal(found.length, 1, `one board is ${label}: ${JSON.stringify(boards)}`);
+    return found[0]?.value ?? '';
+  };
+  const soupOf = async (agent: Agent, clientId: string): Promise<string> => {
+    const { assets } = await agent.ask('media_status', { clientId, search: 'soup' });
+    return (assets as { mediaId: string }[])[0]?.mediaId ?? '';
+  };
+  /** What the network has, whatever a tool says. */
+  const boardOnPinterest = async (boardId: unknown): Promise<unknown> => {
+    const { externalId } = sandboxProfile('pinterest', 'acme');
+    const account = { workspaceId: '', id: randomUUID(), externalId, username: 'acme' };
+    const answer = await sandboxAccounts(world.pool).choices(
+      'pinterest',
+      account,
+      'boardId',
+      AbortSignal.timeout(5_000),
+    );
+    assert.ok(answer.kind === 'choices');
+    return answer.choices.find(({ value }) => value === boardId)?.label;
+  };
+
+  request('“Pin the soup of Atelier Süd to the board Recipes”', async (agent) => {
+    const { clientId } = await agent.client('Atelier');
+    const asked = { platforms: ['pinterest'], clientId, search: 'recipes' };
+    const { choices } = await agent.ask('network_settings', asked);
+    const boardId = boardIn(choices, 'Recipes');
+    const mediaId = await soupOf(agent, clientId);
+    const answer = await agent.call('compose_post', {
+      ...{ clientId, content: `Soup ${randomUUID()}`, mediaIds: [mediaId], platforms: ['pinterest'] },
+      ...{ action: 'schedule', scheduledAt: new Date(Date.now() + 2 * day).toISOString() },
+      variants: [{ platform: 'pinterest', settings: { boardId } }],
+    });
+    assert.doesNotMatch(answer.text, /would fail|unknown_override/);
+    const [target, ...others] = await storedTargets(String(answer.data.postId));
+    assert.deepEqual([target?.platform, target?.status, others], ['pinterest', 'pending', []]);
+    assert.equal(await boardOnPinterest(target?.overrides.boardId), 'Recipes');
+  });
+
+  request('“The soup of the Atelier as a story on Instagram, and on the board Winter of Pinterest”', async (agent) => {
+    const { clientId } = await agent.client('Atelier');
+    const answer = await agent.call('network_settings', { platforms: ['instagram', 'pinterest'], clientId });
+    assert.match(answer.text, /"Recipes": \d{18}\n/);
+    const { settings, choices } = answer.data;
+    const contentType = (settings as { platform: string; key: string; values: string[] | null }[]).find(
+      ({ platform, key }) => platform === 'instagram' && key === 'contentType',
+    );
+    assert.ok(contentType?.values?.includes('story'));
+    const boardId = boardIn(choices, 'Winter');
+    const mediaId = await soupOf(agent, clientId);
+    const composed = await agent.call('compose_post', {
+      ...{ clientId, content: `Soup ${randomUUID()}`, mediaIds: [mediaId], exceptPlatforms: ['x'] },
+      ...{ action: 'schedule', scheduledAt: new Date(Date.now() + 2 * day).toISOString() },
+      variants: [
+        { platform: 'instagram', settings: { contentType: 'story' } },
+        { platform: 'pinterest', settings: { boardId } },
+      ],
+    });
+    assert.doesNotMatch(composed.text, /would fail|unknown_override/);
+    const targets = await storedTargets(String(composed.data.postId));
+    assert.deepEqual(Object.fromEntries(targets.map(({ platform, overrides }) => [platform, overrides])), {
+      instagram: { contentType: 'story' },
+      pinterest: { boardId },
+    });
+    assert.equal(await boardOnPinterest(boardId), 'Winter');
   });
 
   request('“Move the Northwind spring campaign by a day”', async (agent) => {

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import { outcomeNotAskable, outcomeUnknown } from '#domain/publish-failures.ts';
 import { type ReportCommand, report } from '#domain/report.ts';
 import { instantOf } from '#domain/zones.ts';
 import { createStatements, type TableName, tableOf } from '#projections/analytics/tables.ts';
@@ -150,6 +151,59 @@ suite('mcp tools', (t) => {
   t('whoami and network_settings answer without a post', async () => {
     assert.equal((await use('whoami')).role, 'owner');
     assert.ok(((await use('network_settings', { platforms: ['instagram'] })).settings as unknown[]).length > 5);
+  });
+
+  t('an outcome that no program can find out is one for a person to look at', async () => {
+    const { postId, targets } = await scheduled();
+    const claim = { attempt: 1, takeover: 0 };
+    const reconcileAt = '2099-01-01T00:00:10.000Z';
+    const [first, second] = targets;
+    for (const [targetId = '', unknown] of [
+      [first?.targetId, outcomeNotAskable],
+      [second?.targetId, outcomeUnknown],
+    ] as const) {
+      await tell(
+        postId,
+        targetId,
+        { type: 'Start', now: '2099-01-01T00:00:00.000Z' },
+        { ...claim, type: 'Checkpoint', step: 'boundary', data: null, deadline: '2099-01-01T00:00:01.000Z' },
+        { ...claim, type: 'RecordUnknown', failure: unknown, reconcileAt },
+      );
+    }
+    const { targets: rows } = await use('post_status', { postId });
+    const remedies = new Map((rows as ShownTarget[]).map(({ targetId, problem }) => [targetId, problem?.whatToDo]));
+    assert.match(
+      remedies.get(first?.targetId ?? '') ?? '',
+      /^Ask the person to look at the account: .* Do not post it/,
+    );
+    assert.match(remedies.get(second?.targetId ?? '') ?? '', /^Nothing: the network is being asked/);
+  });
+
+  t('network_settings names what accounts may choose, a part of many, and why a network tells nothing', async () => {
+    type Choices = readonly { key: string; options: readonly { label: string }[]; problem: string | null }[];
+    const asked = async (username: string, more: Readonly<Record<string, unknown>> = {}) => {
+      const { clientId } = await composer(world, ['pinterest'], { name: `Of ${username}`, username });
+      const answer = await mcp.call('network_settings', { platforms: ['pinterest', 'x'], clientId, ...more });
+      return { text: answer.text, choices: valid('network_settings', answer).choices as Choices };
+    };
+    const many = await asked('many-boards-one');
+    assert.deepEqual(
+      many.choices.map(({ key, options }) => [key, options.length, options[0]?.label]),
+      [['boardId', 25, 'Board 0001']],
+    );
+    assert.match(String(many.choices[0]?.problem), /more than could be read: name one with search/);
+    assert.match(many.text, /options of boardId: 25 of 100/);
+    const [searched] = (await asked('many-boards-two', { search: 'BOARD 1999' })).choices;
+    assert.deepEqual(
+      searched?.options.map(({ label }) => label),
+      ['Board 1999'],
+    );
+    const [down] = (await asked('down-three')).choices;
+    assert.deepEqual([down?.options, down?.problem], [[], 'Pinterest told nothing: 503 Service Unavailable.']);
+    const [dead] = (await asked('token-death-four')).choices;
+    assert.match(String(dead?.problem), /^Pinterest refuses the account: The access token is no longer valid\.$/);
+    const without = await use('network_settings', { platforms: ['pinterest'] });
+    assert.match(String(without.nextStep), /with clientId/);
   });
 
   t('best_times says the zone, and which hours are estimates', async () => {

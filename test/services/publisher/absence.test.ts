@@ -5,6 +5,7 @@ import { client } from '#domain/client.ts';
 import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, quick, quickLooks, quickNetwork } from '#test/support/publishing.ts';
@@ -26,9 +27,9 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
   /** The sandbox, watched. */
   const watched = (): PlatformAdapter => ({
     boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
-    settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
-    absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
-    listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+    settleWindowMs: () => world.sandbox.settleWindowMs(),
+    absenceIsProof: (...asked) => world.sandbox.absenceIsProof(...asked),
+    listsOwnPosts: (...asked) => world.sandbox.listsOwnPosts(...asked),
     publish: (request, steps) => world.sandbox.publish(request, steps),
     comment: (request, signal) => world.sandbox.comment(request, signal),
     reconcile: async (request, boundary) => {
@@ -52,6 +53,8 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
       .map(({ data }) => String(data.observedAt));
   const settledBy = async (id: string) =>
     (await events(id)).flatMap(({ type, data }) => (type === 'TargetOutcomeSettled' ? [[data.outcome, data.by]] : []));
+  const unknownOf = async (id: string): Promise<readonly Failure[]> =>
+    (await events(id)).flatMap(({ type, data }) => (type === 'TargetOutcomeUnknown' ? [data.failure as Failure] : []));
   /** Waits until the publisher rests for an hour: every question of the first minutes was asked. */
   const restsLong = (id: string) =>
     until('the next question is far off', async () => {
@@ -170,6 +173,72 @@ suite('rules for unknown outcomes', { timeoutMs: 240_000, waits: true }, (t) => 
     assert.deepEqual([state.externalId, state.common.attempts], ['17', 1]);
     assert.equal((await looksOf(id)).length, 2);
     assert.deepEqual(await settledBy(id), [['published', 'reconcile']]);
+    await running.stop();
+  });
+
+  t('an organization of LinkedIn is looked at; a member is not: their unknown outcome waits for a person', async () => {
+    const running = publisher();
+    const clientId = await world.client({ ...retries });
+    const page = await schedule(await world.connect(clientId, 'linkedin', 'acme'));
+    const person = await world.connect(clientId, 'linkedin', 'member-made');
+    const composed = await world.schedule([person], { text: 'made [[sandbox:timeout_after once]]' });
+    const [made = ''] = composed.targetIds;
+    const unmade = await schedule(await world.connect(clientId, 'linkedin', 'member-unmade'));
+    await world.all([page], 'published');
+    assert.deepEqual(await settledBy(page), [['absent', 'policy']]);
+    for (const [id, calls] of [
+      [made, 1],
+      [unmade, 0],
+    ] as const) {
+      await until('the publisher rests for a day', async () => {
+        const { rows } = await world.pool.query(
+          `select 1 from ops.work_leases where id = $1 and not_before > now() + interval '20 hours'`,
+          [id],
+        );
+        return rows.length === 1;
+      });
+      const [failure, ...more] = await unknownOf(id);
+      assert.deepEqual(more, []);
+      assert.deepEqual([failure?.code, failure?.actor], ['outcome_not_askable', 'user']);
+      assert.match(failure?.message ?? '', /Look at the account, and have the operator record what you find/);
+      await wake(id);
+      assert.deepEqual([await looksOf(id), await settledBy(id)], [[], []]);
+      assert.equal(asked.get(id), undefined, 'nobody was asked');
+      assert.equal((await world.sandbox.creates(id)).length, 1, 'no second call');
+      assert.equal(await world.created(id), calls);
+    }
+    const found = {
+      kind: 'published',
+      externalId: null,
+      permalink: null,
+      publishedAt: new Date().toISOString(),
+    } as const;
+    const settle = { type: 'Settle', by: 'admin', now: found.publishedAt, outcome: found, commentDueAt: null } as const;
+    await execute(world.store, target, made, settle, world.context(), { partitionKey: composed.postId });
+    assert.deepEqual(await settledBy(made), [['published', 'admin']]);
+    await running.stop();
+  });
+
+  t('a worker that dies behind the boundary of a member leaves an outcome for a person', async () => {
+    const account = await world.connect(await world.client({ ...retries }), 'linkedin', 'member-dying');
+    const { postId, targetIds } = await world.schedule([account], { text: 'Of a member' });
+    const [id = ''] = targetIds;
+    const owner = { attempt: 1, takeover: 0 };
+    const now = new Date(Date.now() - 60_000).toISOString();
+    const past = { step: 'boundary', data: { key: 'lost', contentHash: null }, deadline: now, segment: null };
+    for (const command of [
+      { type: 'Start', now: new Date().toISOString() },
+      { ...owner, type: 'Checkpoint', ...past },
+    ] as const) {
+      await execute(world.store, target, id, command, world.context(), { partitionKey: postId });
+    }
+    const running = publisher();
+    await world.all([id], 'outcome_unknown');
+    assert.deepEqual(
+      (await unknownOf(id)).map(({ code }) => code),
+      ['outcome_not_askable'],
+    );
+    assert.equal((await world.sandbox.creates(id)).length, 0);
     await running.stop();
   });
 

@@ -49,9 +49,9 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
   /** The sandbox, by our clock. */
   const network = (): PlatformAdapter => ({
     boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
-    settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
-    absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
-    listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+    settleWindowMs: () => world.sandbox.settleWindowMs(),
+    absenceIsProof: (...asked) => world.sandbox.absenceIsProof(...asked),
+    listsOwnPosts: (...asked) => world.sandbox.listsOwnPosts(...asked),
     comment: (request, signal) => world.sandbox.comment(request, signal),
     reconcile: (request, boundary) => world.sandbox.reconcile(request, boundary),
     publish: async (request, steps) => {

@@ -295,9 +295,9 @@ suite('first comments', { timeoutMs: 240_000 }, (t) => {
   t('of adapters that misbehave end all the same', async () => {
     const over = (comment: PlatformAdapter['comment']): PlatformAdapter => ({
       boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
-      settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
-      absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
-      listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+      settleWindowMs: () => world.sandbox.settleWindowMs(),
+      absenceIsProof: (...asked) => world.sandbox.absenceIsProof(...asked),
+      listsOwnPosts: (...asked) => world.sandbox.listsOwnPosts(...asked),
       publish: (...asked) => world.sandbox.publish(...asked),
       reconcile: (...asked) => world.sandbox.reconcile(...asked),
       comment,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Mortals } from '#test/support/mortals.ts';
@@ -26,7 +27,7 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     const clientId = await world.client();
     provable = await world.connect(clientId, 'instagram');
     unprovable = await world.connect(clientId, 'x');
-    assert.ok(world.sandbox.absenceIsProof('instagram') && !world.sandbox.absenceIsProof('x'));
+    assert.ok(rulesOf('instagram').publish.absenceIsProof && !rulesOf('x').publish.absenceIsProof);
   });
   t.after(async () => {
     await mortals.end();

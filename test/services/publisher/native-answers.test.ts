@@ -56,9 +56,9 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
   });
   const watched = (): PlatformAdapter => ({
     boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
-    settleWindowMs: (platform) => world.sandbox.settleWindowMs(platform),
-    absenceIsProof: (platform) => world.sandbox.absenceIsProof(platform),
-    listsOwnPosts: (platform) => world.sandbox.listsOwnPosts(platform),
+    settleWindowMs: () => world.sandbox.settleWindowMs(),
+    absenceIsProof: (...asked) => world.sandbox.absenceIsProof(...asked),
+    listsOwnPosts: (...asked) => world.sandbox.listsOwnPosts(...asked),
     publish: (...call) => world.sandbox.publish(...call),
     reconcile: (...call) => world.sandbox.reconcile(...call),
     comment: (...call) => world.sandbox.comment(...call),

@@ -1,6 +1,6 @@
 import { cut, dayMs, watching } from '../curves.ts';
-import { digits } from '../id-parts.ts';
-import type { Imitation } from '../imitation.ts';
+import { digits, sha256 } from '../id-parts.ts';
+import type { Choosing, Imitation } from '../imitation.ts';
 
 const postInsights: Imitation['postInsights'] = ({ post }, of) => {
   const likes = of.part('likes', 0.01, 0.05);
@@ -52,11 +52,32 @@ const accountInsights: Imitation['accountInsights'] = ({ followers, visits, coun
   },
 });
 
+/** An account whose name begins like this is a person, whose posts LinkedIn shows to nobody; the others are pages. */
+const person = 'member-';
+
+/** The page itself, or that of the person, and another one of the same login. */
+const organizationsOf = ({ username, externalId }: Choosing) => [
+  {
+    value: username.startsWith(person) ? `urn:li:organization:${digits(sha256(externalId), 8)}` : externalId,
+    label: username,
+    about: 'ADMINISTRATOR',
+  },
+  {
+    value: `urn:li:organization:${digits(sha256(`${externalId}/second`), 8)}`,
+    label: `${username} second`,
+    about: 'CONTENT_ADMINISTRATOR',
+  },
+];
+
 /** LinkedIn as the sandbox imitates it. */
 export const linkedin: Imitation = {
   refusals: { rate_limit: '429/101', token_death: '401/65601', reject: 'PARAM_INVALID', duplicate: '422' },
   spreadMs: 2 * dayMs,
-  accountId: (seed) => `urn:li:organization:${digits(seed, 8)}`,
+  accountId: (seed, username) =>
+    username.startsWith(person)
+      ? `urn:li:person:${seed.toString('base64url').slice(0, 10)}`
+      : `urn:li:organization:${digits(seed, 8)}`,
+  choices: { organization: organizationsOf },
   postIds: ({ random, code }) => ({ id: `urn:li:share:7${digits(random, 18)}`, code }),
   comments: {
     form: 'comment',

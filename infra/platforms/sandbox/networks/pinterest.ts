@@ -1,6 +1,6 @@
 import { dayMs, watching } from '../curves.ts';
-import { digits } from '../id-parts.ts';
-import type { Imitation } from '../imitation.ts';
+import { digits, sha256 } from '../id-parts.ts';
+import type { Choosing, Imitation } from '../imitation.ts';
 
 const postInsights: Imitation['postInsights'] = ({ post }, of) => {
   const { views, averageMs, watchedMs } = watching(of);
@@ -41,11 +41,28 @@ const accountInsights: Imitation['accountInsights'] = ({ followers, plays, watch
   },
 });
 
+const boardNames = ['Autumn', 'Home', 'Ideas', 'Recipes', 'Spring', 'Summer', 'Travel', 'Winter'];
+/** More than one answer holds. */
+const manyBoards = 2_100;
+
+/** An account whose name begins with `many-boards-` has more boards than are ever shown; the last of the others is secret. */
+const boardsOf = ({ username, externalId }: Choosing) => {
+  const names = username.startsWith('many-boards-')
+    ? Array.from({ length: manyBoards }, (_, at) => `Board ${String(at + 1).padStart(4, '0')}`)
+    : boardNames;
+  return names.map((label) => ({
+    value: `5${digits(sha256(`${externalId}/${label}`), 17)}`,
+    label,
+    about: label === 'Winter' ? 'SECRET' : 'PUBLIC',
+  }));
+};
+
 /** Pinterest as the sandbox imitates it. */
 export const pinterest: Imitation = {
   refusals: { rate_limit: '429/8', token_death: '401/2', reject: '400/1', duplicate: '400/1' },
   spreadMs: 30 * dayMs,
   accountId: (seed) => `9${digits(seed, 17)}`,
+  choices: { boardId: boardsOf },
   postIds: ({ random, code }) => ({ id: `1${digits(random, 17)}`, code }),
   comments: null,
   postInsights,

@@ -13,8 +13,16 @@ const postInsights: Imitation['postInsights'] = ({ post, permalink }, of) => ({
 
 const accountInsights: Imitation['accountInsights'] = ({ followers }) => ({ follower_count: followers });
 
+/** As the app shows them. */
+const levelNames = {
+  PUBLIC_TO_EVERYONE: 'Everyone',
+  FOLLOWER_OF_CREATOR: 'Followers',
+  MUTUAL_FOLLOW_FRIENDS: 'Friends',
+  SELF_ONLY: 'Only you',
+} as const;
+
 /** As TikTok offers them: a public account has no followers-only level, and a private one is never public. */
-const levelsOf = (username: string): readonly string[] => [
+const levelsOf = (username: string): readonly (keyof typeof levelNames)[] => [
   /^private\b/.test(username) ? 'FOLLOWER_OF_CREATOR' : 'PUBLIC_TO_EVERYONE',
   'MUTUAL_FOLLOW_FRIENDS',
   'SELF_ONLY',
@@ -30,6 +38,10 @@ export const tiktok: Imitation = {
   },
   spreadMs: 3 * dayMs,
   accountId: (seed) => `-000${seed.toString('base64url').slice(0, 32)}`,
+  choices: {
+    privacyLevel: ({ username }) =>
+      levelsOf(username).map((value) => ({ value, label: levelNames[value], about: null })),
+  },
   scopes: (username) => levelsOf(username).map((level) => `privacy_level.${level}`),
   handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),

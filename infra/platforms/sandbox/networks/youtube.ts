@@ -69,6 +69,25 @@ const accountInsights: Imitation['accountInsights'] = ({ followers, of, watchedM
   day: report(['views', 'estimatedMinutesWatched'], [[of.views, Math.floor(watchedMs / 60_000)]]),
 });
 
+/** "VideoCategories: list" of the region DE, those that can be assigned. */
+const categories: Readonly<Record<string, string>> = {
+  '1': 'Film & Animation',
+  '2': 'Autos & Vehicles',
+  '10': 'Music',
+  '15': 'Pets & Animals',
+  '17': 'Sports',
+  '19': 'Travel & Events',
+  '20': 'Gaming',
+  '22': 'People & Blogs',
+  '23': 'Comedy',
+  '24': 'Entertainment',
+  '25': 'News & Politics',
+  '26': 'Howto & Style',
+  '27': 'Education',
+  '28': 'Science & Technology',
+  '29': 'Nonprofits & Activism',
+};
+
 /** YouTube as the sandbox imitates it. */
 export const youtube: Imitation = {
   refusals: {
@@ -79,6 +98,9 @@ export const youtube: Imitation = {
   },
   spreadMs,
   accountId: (seed) => `UC${seed.toString('base64url').slice(0, 22)}`,
+  choices: {
+    categoryId: () => Object.entries(categories).map(([value, label]) => ({ value, label, about: null })),
+  },
   handleId: (random) => random.toString('base64url'),
   postIds: ({ random, code }) => ({ id: random.toString('base64url').slice(0, 11), code }),
   comments: {

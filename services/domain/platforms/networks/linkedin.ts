@@ -219,7 +219,15 @@ export const linkedin: NetworkRules = {
     readsBack: 'own_posts',
     listsOwnPosts: true,
     settleWindowMs: 600_000,
+    // "Posts API", permissions: `r_organization_social` reads posts of a page; `r_member_social` is a closed programme.
+    ofAccount: (externalId) =>
+      externalId.startsWith('urn:li:organization:') ? {} : { readsBack: 'nothing', listsOwnPosts: false },
     permalinks: ['https://www.linkedin.com/feed/update/{id}/'],
+  },
+  // "Organization Access Control": pages that the login administers.
+  choices: {
+    organization:
+      'The organizations for which the login of the account may post; each is connected as an account of its own.',
   },
   overrides: {
     visibility: { about: 'Who sees the post.', type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },

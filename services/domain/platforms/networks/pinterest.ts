@@ -141,6 +141,8 @@ export const pinterest: NetworkRules = {
     title: { about: 'Headline of at most 100 characters; the content is the description.', type: 'string', max: 100 },
     link: { about: 'Address that the pin leads to.', type: 'url', max: 2048 },
   },
+  // "List boards".
+  choices: { boardId: 'The boards of the account.' },
   title: (_content, { title }) => (typeof title === 'string' && !showsNothing(title) ? title : null),
   banned: [],
   aiKey: null,

@@ -102,6 +102,8 @@ export const tiktok: NetworkRules = {
     settleWindowMs: 3_600_000,
     permalinks: ['https://www.tiktok.com/@{username}/video/{id}'],
   },
+  // "Query Creator Info".
+  choices: { privacyLevel: 'The privacy levels that the account allows now.' },
   overrides: {
     privacyLevel: {
       about:

@@ -255,6 +255,8 @@ export const youtube: NetworkRules = {
       max: 10_000,
     },
   },
+  // "VideoCategories: list": those of a region to which a video can be assigned.
+  choices: { categoryId: 'The categories that a video of the channel can have.' },
   title: youtubeTitle,
   banned: [],
   aiKey: 'containsSyntheticMedia',

@@ -1,0 +1,116 @@
+/**
+ * What every network tells of an account before a post. An adapter's test passes a harness: accounts on a network whose
+ * faults the harness controls.
+ */
+import assert from 'node:assert/strict';
+import { checkOverride, choicesOf, overrideRules } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { Cases } from './platform.suite.ts';
+import { type AccountSource, type AskedAccount, type Choice, maxChoices } from './platform-account.ts';
+
+/** How the network fails when it is asked about an account. */
+export type AccountFault = 'down' | 'rate_limit' | 'token_death';
+
+export interface AccountHarness {
+  readonly source: AccountSource;
+  readonly platforms: readonly Platform[];
+  close(): Promise<void>;
+  /** An account; `fault` strikes at every question about it. */
+  account(platform: Platform, fault?: AccountFault): AskedAccount;
+  /** Another account, with other choices where the network has choices of one account alone. */
+  other(platform: Platform): AskedAccount;
+  /** What the network has for an account: the label by the value. */
+  has(platform: Platform, account: AskedAccount, key: string): ReadonlyMap<string, string>;
+  /** An account that has more of a key than one answer holds; null: the network has no such key. */
+  crowded(platform: Platform): { readonly account: AskedAccount; readonly key: string } | null;
+}
+
+const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
+const never = new AbortController().signal;
+
+export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): void {
+  let harness: AccountHarness;
+  t.before(async () => {
+    harness = await start();
+  });
+  t.after(() => harness?.close());
+
+  /** Every key of every network that has any. */
+  const keys = (): readonly (readonly [Platform, string])[] => {
+    const all = harness.platforms.flatMap((platform) =>
+      Object.keys(choicesOf(platform)).map((key) => [platform, key] as const),
+    );
+    assert.ok(all.length > 0, 'no network of the harness has choices');
+    return all;
+  };
+  const listed = async (platform: Platform, account: AskedAccount, key: string): Promise<readonly Choice[]> => {
+    const answer = await harness.source.choices(platform, account, key, never);
+    assert.ok(answer.kind === 'choices', `${platform} ${key}: ${JSON.stringify(answer)}`);
+    assert.equal(answer.isCut, false);
+    return answer.choices;
+  };
+
+  t('tells all that an account may choose, as the network has it, each value once', async () => {
+    for (const [platform, key] of keys()) {
+      for (const account of [harness.account(platform), harness.other(platform)]) {
+        const choices = await listed(platform, account, key);
+        const found = new Map(choices.map(({ value, label }) => [value, label]));
+        assert.equal(found.size, choices.length, `${platform} ${key}: a value twice`);
+        const byValue = (all: ReadonlyMap<string, string>) => [...all].toSorted(([a], [b]) => (a < b ? -1 : 1));
+        assert.deepEqual(byValue(found), byValue(harness.has(platform, account, key)), `${platform} ${key}`);
+        for (const { value, label } of choices) assert.ok(value !== '' && label !== '', `${platform} ${key}`);
+      }
+    }
+  });
+
+  t('tells values that the setting takes', async () => {
+    for (const [platform, key] of keys()) {
+      const rule = overrideRules(platform)[key];
+      if (rule === undefined) continue;
+      for (const { value } of await listed(platform, harness.account(platform), key)) {
+        assert.equal(checkOverride(platform, rule, value), null, `${platform} ${key} ${value}`);
+      }
+    }
+  });
+
+  t('a question changes nothing: the next one has the same answer', async () => {
+    for (const [platform, key] of keys()) {
+      const account = harness.account(platform);
+      assert.deepEqual(await listed(platform, account, key), await listed(platform, account, key));
+    }
+  });
+
+  t('says that it was refused, and why, and never that there is nothing to choose', async () => {
+    for (const [platform, key] of keys()) {
+      const ask = (fault: AccountFault) =>
+        harness.source.choices(platform, harness.account(platform, fault), key, never);
+      const limited = await ask('rate_limit');
+      assert.ok(limited.kind === 'rate_limited', `${platform}: ${JSON.stringify(limited)}`);
+      assert.match(limited.retryAt, instant);
+      assert.ok(Date.parse(limited.retryAt) > Date.now() - 1_000);
+      const dead = await ask('token_death');
+      assert.ok(dead.kind === 'reauth_required' && dead.reason !== '', `${platform}: ${JSON.stringify(dead)}`);
+      const down = await ask('down');
+      assert.ok(down.kind === 'unavailable' && down.reason !== '', `${platform}: ${JSON.stringify(down)}`);
+    }
+  });
+
+  t('a question that is given up is without an answer', async () => {
+    for (const [platform, key] of keys()) {
+      const answer = await harness.source.choices(platform, harness.account(platform), key, AbortSignal.abort());
+      assert.equal(answer.kind, 'unavailable', `${platform}: ${JSON.stringify(answer)}`);
+    }
+  });
+
+  t('of more choices than an answer holds it tells as many, and that there are more', async () => {
+    for (const platform of harness.platforms) {
+      const crowd = harness.crowded(platform);
+      if (crowd === null) continue;
+      const answer = await harness.source.choices(platform, crowd.account, crowd.key, never);
+      assert.ok(answer.kind === 'choices', JSON.stringify(answer));
+      assert.equal(answer.choices.length, maxChoices);
+      assert.equal(new Set(answer.choices.map(({ value }) => value)).size, maxChoices);
+      assert.equal(answer.isCut, true);
+    }
+  });
+}
