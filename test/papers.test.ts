@@ -77,6 +77,7 @@ const holding: readonly (readonly [words: string, reason: string])[] = [
   ['Until then `409 restore_unconfirmed` refuses', 'until the operator confirms'],
   ['Until then, where mails go out, a person gets no', 'until the address is proven'],
   ['Until then you make no', 'until the address is proven'],
+  ['Until then the target cannot be canceled', 'until the network shows the post or refuses it'],
   ['cannot be shown yet', 'the read model of a parked stream, `stands_still`'],
   ['cannot be published, or not yet', 'a file is read before it can be published'],
   ['Its figures come later', 'the event `analytics.refreshed` tells when they are there'],

@@ -8,7 +8,7 @@ import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 suite('a post that its network looks at', { timeoutMs: 120_000 }, (t) => {
-  t('is processing, told to the receiver, and published with its first comment', async () => {
+  t('is processing, reported to the receiver, and published with its first comment', async () => {
     const receiver = await startReceiver();
     const { dataDir } = dataFolder();
     const service = await start('services/standalone/main.ts', {
@@ -61,14 +61,14 @@ suite('a post that its network looks at', { timeoutMs: 120_000 }, (t) => {
         const { data } = await caller.get(`/post-targets/${id}`);
         return data.firstCommentExternalId !== null;
       });
-      const told = () => receiver.received.filter(({ data }) => data.targetId === id);
-      await until('the receiver knows it', () => told().some(({ type }) => type === 'target.published'));
+      const reported = () => receiver.received.filter(({ data }) => data.targetId === id);
+      await until('the receiver knows it', () => reported().some(({ type }) => type === 'target.published'));
       assert.deepEqual(
-        told().map(({ type, standard, service: own }) => [type, standard, own]),
+        reported().map(({ type, standard, service: own }) => [type, standard, own]),
         ['target.publishing', 'target.processing', 'target.published'].map((type) => [type, true, true]),
       );
-      assert.equal(told()[1]?.data.processingUntil, looked.processingUntil);
-      assert.equal(told()[2]?.data.settledBy, 'reconcile');
+      assert.equal(reported()[1]?.data.processingUntil, looked.processingUntil);
+      assert.equal(reported()[2]?.data.settledBy, 'reconcile');
     } finally {
       await service.stop();
       await receiver.close();

@@ -65,7 +65,7 @@ suite('event catalogue', (t) => {
     for (const { type } of events)
       match(
         type,
-        /^[A-Z][a-zA-Z]+(ed|Given|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|Proven|ForApproval|ToDraft|ToPlatform|OnPlatform)$/,
+        /^[A-Z][a-zA-Z]+(ed|Given|Set|Ready|Started|Unknown|Overdue|Over|Held|Withdrawn|Proven|ForApproval|ToDraft|ToPlatform|ByPlatform|OnPlatform)$/,
       );
   });
 

@@ -18,7 +18,7 @@ export type Move =
   | { readonly move: 'wait for'; readonly index: number }
   /** The due time is near: too late for the network's own scheduler. */
   | { readonly move: 'draw near'; readonly index: number }
-  /** Nobody works the target off until it is overdue. */
+  /** Nobody works the target off until it is overdue; of a post that its network looks at: until it should show it. */
   | { readonly move: 'neglect'; readonly index: number }
   /** What a worker does next with the target; 0: what it does when all goes well. */
   | { readonly move: 'work'; readonly index: number; readonly choice: number }
@@ -93,7 +93,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
     }),
   ],
   [12, sent(['lapse place'])],
-  [36, sent(['accepted', 'not shown', 'settle failed', 'settle processing'])],
+  [36, sent(['accepted', 'not shown', 'look', 'settle failed', 'settle processing'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
@@ -185,7 +185,7 @@ export const play = (world: World, one: Move): void => {
     case 'neglect':
       world.waitFor(at);
       world.now += overdueAfterMs;
-      tell(world, at, 'overdue');
+      tell(world, at, state.status === 'processing' ? 'not shown' : 'overdue');
       break;
     case 'work': {
       if (one.choice === 0 && state.status !== 'handed_to_platform' && state.status !== 'processing') world.waitFor(at);

@@ -68,9 +68,17 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     this.nightAgesMs = source.nightAgesMs ?? [];
   }
 
-  settleWindowMs = () => this.#adapter.settleWindowMs('x');
-  absenceIsProof = () => this.#adapter.absenceIsProof('x');
-  listsOwnPosts = () => this.#adapter.listsOwnPosts('x');
+  settleWindowMs(...given: Parameters<PlatformAdapter['settleWindowMs']>) {
+    return this.#adapter.settleWindowMs(...given);
+  }
+
+  absenceIsProof(...given: Parameters<PlatformAdapter['absenceIsProof']>) {
+    return this.#adapter.absenceIsProof(...given);
+  }
+
+  listsOwnPosts(...given: Parameters<PlatformAdapter['listsOwnPosts']>) {
+    return this.#adapter.listsOwnPosts(...given);
+  }
 
   publish(...given: Parameters<PlatformAdapter['publish']>) {
     return this.#adapter.publish(...given);
