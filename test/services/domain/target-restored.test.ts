@@ -155,7 +155,7 @@ suite('a target after a restore', (t) => {
   t('can be asked about where its network lists its posts, and one post with a text is the whole of it', () => {
     const listed = (platform: 'facebook' | 'telegram', ...texts: readonly [string, ...string[]]) => {
       const [head, ...others] = texts.map((content) => ({ content, mediaIds: [] }));
-      return head !== undefined && isListed(platform, { segments: [head, ...others] });
+      return head !== undefined && isListed({ platform, externalId: '1' }, { segments: [head, ...others] });
     };
     deepEqual(
       [listed('facebook', 'a'), listed('telegram', 'a'), listed('facebook', 'a', 'b'), listed('facebook', ' ')],

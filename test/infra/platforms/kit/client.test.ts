@@ -267,7 +267,7 @@ suite('calls of the kit', (t) => {
     const account = { id: '1', externalId: '1', username: null, scopes: [] };
     const comment = { targetId: '1', platform: 'threads', account, externalId: '1', content: 'C' } as const;
     assert.equal((await adapter.comment(comment, within())).kind, 'failed');
-    assert.ok(adapter.settleWindowMs('threads') > 0);
+    assert.ok(adapter.settleWindowMs('threads', account) > 0);
     const unset = { ...world.bound, boundaryDeadlineMs: undefined } as unknown as Parameters<typeof networkOf>[1];
     const deadline = (over: Partial<NetworkTables>, tools = unset) => made(over, tools).adapter.boundaryDeadlineMs;
     const longer = { boundaryDeadlineMs: 30_000 };

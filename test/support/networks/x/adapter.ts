@@ -68,9 +68,9 @@ export class XAdapter implements PlatformAdapter, InsightsSource {
     this.nightAgesMs = source.nightAgesMs ?? [];
   }
 
-  settleWindowMs = () => this.#adapter.settleWindowMs('x');
-  absenceIsProof = () => this.#adapter.absenceIsProof('x');
-  listsOwnPosts = () => this.#adapter.listsOwnPosts('x');
+  settleWindowMs: PlatformAdapter['settleWindowMs'] = (...asked) => this.#adapter.settleWindowMs(...asked);
+  absenceIsProof: PlatformAdapter['absenceIsProof'] = (...asked) => this.#adapter.absenceIsProof(...asked);
+  listsOwnPosts: PlatformAdapter['listsOwnPosts'] = (...asked) => this.#adapter.listsOwnPosts(...asked);
 
   publish(...given: Parameters<PlatformAdapter['publish']>) {
     return this.#adapter.publish(...given);
