@@ -15,14 +15,14 @@ export interface AccountHarness {
   readonly source: AccountSource;
   readonly platforms: readonly Platform[];
   close(): Promise<void>;
-  /** An account; `fault` strikes at every question about it. */
-  account(platform: Platform, fault?: AccountFault): AskedAccount;
+  /** An account; `fault` strikes at the next question about it. */
+  account(platform: Platform, fault?: AccountFault): AskedAccount | Promise<AskedAccount>;
   /** Another account, with other choices where the network has choices of one account alone. */
-  other(platform: Platform): AskedAccount;
+  other(platform: Platform): AskedAccount | Promise<AskedAccount>;
   /** What the network has for an account: the label by the value. */
   has(platform: Platform, account: AskedAccount, key: string): ReadonlyMap<string, string>;
   /** An account that has more of a key than one answer holds; null: the network has no such key. */
-  crowded(platform: Platform): { readonly account: AskedAccount; readonly key: string } | null;
+  crowded(platform: Platform): Promise<{ readonly account: AskedAccount; readonly key: string } | null>;
 }
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -52,7 +52,7 @@ export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): vo
 
   t('tells all that an account may choose, as the network has it, each value once', async () => {
     for (const [platform, key] of keys()) {
-      for (const account of [harness.account(platform), harness.other(platform)]) {
+      for (const account of [await harness.account(platform), await harness.other(platform)]) {
         const choices = await listed(platform, account, key);
         const found = new Map(choices.map(({ value, label }) => [value, label]));
         assert.equal(found.size, choices.length, `${platform} ${key}: a value twice`);
@@ -67,7 +67,7 @@ export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): vo
     for (const [platform, key] of keys()) {
       const rule = overrideRules(platform)[key];
       if (rule === undefined) continue;
-      for (const { value } of await listed(platform, harness.account(platform), key)) {
+      for (const { value } of await listed(platform, await harness.account(platform), key)) {
         assert.equal(checkOverride(platform, rule, value), null, `${platform} ${key} ${value}`);
       }
     }
@@ -75,15 +75,15 @@ export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): vo
 
   t('a question changes nothing: the next one has the same answer', async () => {
     for (const [platform, key] of keys()) {
-      const account = harness.account(platform);
+      const account = await harness.account(platform);
       assert.deepEqual(await listed(platform, account, key), await listed(platform, account, key));
     }
   });
 
   t('says that it was refused, and why, and never that there is nothing to choose', async () => {
     for (const [platform, key] of keys()) {
-      const ask = (fault: AccountFault) =>
-        harness.source.choices(platform, harness.account(platform, fault), key, never);
+      const ask = async (fault: AccountFault) =>
+        harness.source.choices(platform, await harness.account(platform, fault), key, never);
       const limited = await ask('rate_limit');
       assert.ok(limited.kind === 'rate_limited', `${platform}: ${JSON.stringify(limited)}`);
       assert.match(limited.retryAt, instant);
@@ -97,14 +97,15 @@ export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): vo
 
   t('a question that is given up is without an answer', async () => {
     for (const [platform, key] of keys()) {
-      const answer = await harness.source.choices(platform, harness.account(platform), key, AbortSignal.abort());
+      const account = await harness.account(platform);
+      const answer = await harness.source.choices(platform, account, key, AbortSignal.abort());
       assert.equal(answer.kind, 'unavailable', `${platform}: ${JSON.stringify(answer)}`);
     }
   });
 
   t('of more choices than an answer holds it tells as many, and that there are more', async () => {
     for (const platform of harness.platforms) {
-      const crowd = harness.crowded(platform);
+      const crowd = await harness.crowded(platform);
       if (crowd === null) continue;
       const answer = await harness.source.choices(platform, crowd.account, crowd.key, never);
       assert.ok(answer.kind === 'choices', JSON.stringify(answer));

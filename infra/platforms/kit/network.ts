@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { ConsentConnector } from '#contracts/ports/connector.ts';
 import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { readingOf, rulesOf } from '#domain/platforms/index.ts';
 import type { NetworkApp } from './app.ts';
@@ -24,7 +25,8 @@ type OfRules = 'boundaryDeadlineMs' | 'settleWindowMs' | 'absenceIsProof' | 'lis
 /** A network without first comments has no `comment`; what the rules of the network say of it need not be said again. */
 export type NetworkMethods = Omit<PlatformAdapter, OfRules | 'comment'> &
   Partial<Pick<PlatformAdapter, OfRules | 'comment'>> &
-  Pick<InsightsSource, 'fetchPostInsights' | 'fetchAccountInsights'>;
+  Pick<InsightsSource, 'fetchPostInsights' | 'fetchAccountInsights'> &
+  Partial<AccountSource>;
 
 export interface NetworkParts {
   readonly tables: NetworkTables;
@@ -35,6 +37,7 @@ export interface NetworkParts {
 export interface KitNetwork {
   readonly adapter: PlatformAdapter;
   readonly source: InsightsSource;
+  readonly accounts?: AccountSource;
   readonly connectors: readonly ConsentConnector[];
   readonly refresher?: Refresher;
   readonly refreshWindowMs?: number;
@@ -60,7 +63,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
   const client = new NetworkClient(kit);
   const { pause = byTheClock, http, clock } = tools;
   const boundaryDeadlineMs = tools.boundaryDeadlineMs ?? tables.boundaryDeadlineMs ?? usualDeadlineMs;
-  const { fetchPostInsights, fetchAccountInsights, ...methods } = parts.methods({
+  const { fetchPostInsights, fetchAccountInsights, choices, ...methods } = parts.methods({
     ...{ ...kit, client, pause, boundaryDeadlineMs },
   });
   const { name } = rulesOf(platform);
@@ -74,6 +77,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
+    ...(choices === undefined ? {} : { accounts: { choices } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
     ...(oauth.refresh === null
       ? {}

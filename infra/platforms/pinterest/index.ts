@@ -1,5 +1,6 @@
+import { type AccountSource, type Choice, maxChoices } from '#contracts/ports/platform-account.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
-import { type NoFigures, withoutFigures } from '../kit/figures.ts';
+import { withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { listIn, textIn } from '../shared/members.ts';
 import { accountFigures, me, postFigures, profileOf } from './figures.ts';
@@ -18,37 +19,31 @@ const offer: OfferAccounts = async ({ call }) => {
 
 const boardsPerPage = 250;
 
-/** Values of the setting `boardId`. */
-export interface Boards {
-  readonly kind: 'choices';
-  /** `about`: who sees the board. */
-  readonly choices: readonly { readonly value: string; readonly label: string; readonly about: string | null }[];
-  /** The account has more of them. */
-  readonly isCut: boolean;
-}
-
-/** The boards of an account, those of others to which it may pin included. @param most how many are listed */
-export const boardsOf = async (
-  { client, clock }: Bound,
-  accountId: string,
-  most: number,
-  signal: AbortSignal,
-): Promise<Boards | NoFigures> => {
-  const choices: Boards['choices'][number][] = [];
-  let bookmark: string | null = null;
-  do {
-    const query = { page_size: String(boardsPerPage), ...(bookmark === null ? {} : { bookmark }) };
-    const answer = await client.call({ accountId, targetId: null }, { method: 'GET', path: '/boards', query }, signal);
-    if (answer.kind !== 'ok') return withoutFigures(answer, clock());
-    const shown = listIn(answer.body, 'items');
-    for (const board of shown) {
-      const value = textIn(board, 'id') ?? '';
-      if (isId(value)) choices.push({ value, label: textIn(board, 'name') ?? value, about: textIn(board, 'privacy') });
-    }
-    bookmark = shown.length === 0 ? null : textIn(answer.body, 'bookmark');
-  } while (bookmark !== null && choices.length < most);
-  return { kind: 'choices', choices: choices.slice(0, most), isCut: bookmark !== null || choices.length > most };
-};
+/** The boards of an account, those of others to which it may pin included: `boardId` is the one key of Pinterest. */
+const boards =
+  ({ client, clock }: Bound): AccountSource['choices'] =>
+  async (_platform, { id: accountId }, _key, signal) => {
+    const choices: Choice[] = [];
+    let bookmark: string | null = null;
+    do {
+      const query = { page_size: String(boardsPerPage), ...(bookmark === null ? {} : { bookmark }) };
+      const answer = await client.call(
+        { accountId, targetId: null },
+        { method: 'GET', path: '/boards', query },
+        signal,
+      );
+      if (answer.kind !== 'ok') return withoutFigures(answer, clock());
+      const shown = listIn(answer.body, 'items');
+      for (const board of shown) {
+        const value = textIn(board, 'id') ?? '';
+        if (isId(value))
+          choices.push({ value, label: textIn(board, 'name') ?? value, about: textIn(board, 'privacy') });
+      }
+      bookmark = shown.length === 0 ? null : textIn(answer.body, 'bookmark');
+    } while (bookmark !== null && choices.length < maxChoices);
+    const isCut = bookmark !== null || choices.length > maxChoices;
+    return { kind: 'choices', choices: choices.slice(0, maxChoices), isCut };
+  };
 
 export const pinterestNetwork: NetworkParts = {
   ...{ tables, offer },
@@ -59,5 +54,6 @@ export const pinterestNetwork: NetworkParts = {
     removePost: removePost(bound),
     fetchPostInsights: postFigures(bound),
     fetchAccountInsights: accountFigures(bound),
+    choices: boards(bound),
   }),
 };

@@ -51,7 +51,7 @@ const harness = async () => {
       ok(platform === 'youtube' && rule?.type === 'enum');
       return new Map(rule.values.map((value) => [value, listed.find((one) => one.value === value)?.label ?? 'none']));
     },
-    crowded: (platform: Platform) =>
+    crowded: async (platform: Platform) =>
       platform === 'pinterest' ? { account: account(platform, 'many-boards-acme'), key: 'boardId' } : null,
     close: async () => {
       await network.close();

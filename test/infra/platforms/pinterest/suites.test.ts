@@ -1,7 +1,10 @@
 /** What every network must do, done by the adapter of Pinterest on the simulated Pinterest. */
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest } from '#contracts/ports/platform.ts';
+import { type AccountFault, type AccountHarness, accountSuite } from '#contracts/ports/platform-account.suite.ts';
+import { type AskedAccount, maxChoices } from '#contracts/ports/platform-account.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
 import { problems } from '#test/support/networks/pinterest/index.ts';
 import type { Fault } from '#test/support/networks/pinterest/state.ts';
@@ -76,6 +79,45 @@ const harness = async (): Promise<Harness> => {
     media: async () => [files.picture()],
   };
 };
+
+/** What strikes once at a list of boards. */
+const atBoards: Readonly<Record<AccountFault, Pick<Fault, 'then' | 'times'>>> = {
+  down: { then: { answer: problems.unavailable } },
+  rate_limit: { then: { answer: limited(2_000) } },
+  // The adapter asks once more with a new token.
+  token_death: { then: { answer: problems.unauthorized }, times: 2 },
+};
+
+const accountHarness = async (): Promise<AccountHarness> => {
+  const world = await pinterestWorld();
+  const { network, accounts } = world;
+  assert.ok(accounts !== undefined);
+  const withBoards = async (count: number): Promise<AskedAccount> => {
+    const person = network.person();
+    for (let at = 0; at < count; at += 1) network.board(person);
+    return world.account(person);
+  };
+  return {
+    source: accounts,
+    platforms: ['pinterest'],
+    close: async () => network.close(),
+    account: async (_platform, fault) => {
+      const account = await withBoards(3);
+      if (fault !== undefined) network.script({ route: 'GET /v5/boards', ...atBoards[fault] });
+      return account;
+    },
+    other: () => withBoards(260),
+    has: (_platform, { externalId }) =>
+      new Map(
+        [...network.state.boards.values()].flatMap(({ id, name, ownerId }) =>
+          ownerId === externalId ? [[id, name] as const] : [],
+        ),
+      ),
+    crowded: async () => ({ account: await withBoards(maxChoices + 1), key: 'boardId' }),
+  };
+};
+
+suite('pinterest as a source of what accounts may choose', (t) => accountSuite(t, accountHarness));
 
 suite('pinterest as a platform', (t) => {
   platformSuite(t, harness);
