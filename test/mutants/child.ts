@@ -4,9 +4,9 @@
  * second to load what they all have in common.
  */
 import { readFileSync } from 'node:fs';
-import { registerHooks } from 'node:module';
+import { registerHooks, stripTypeScriptTypes } from 'node:module';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import type { Message } from '#test/support/suite.ts';
 
@@ -40,6 +40,15 @@ const importers = new Map<string, Set<string>>();
 const fresh = new Set([suite]);
 let run = 0;
 
+/** Without types, which are stripped once and not for each change. */
+const sources = new Map<string, string>();
+const sourceOf = (url: string): string => {
+  const text = () => (url === changed ? job.text : readFileSync(fileURLToPath(url), 'utf8'));
+  const source = sources.get(url) ?? stripTypeScriptTypes(text());
+  sources.set(url, source);
+  return source;
+};
+
 registerHooks({
   resolve: (specifier, context, next) => {
     const parent = context.parentURL === undefined ? undefined : bare(context.parentURL);
@@ -50,7 +59,9 @@ registerHooks({
     return { ...found, url: fresh.has(url) ? `${url}?run=${run}` : url };
   },
   load: (url, context, next) =>
-    bare(url) === changed ? { format: 'module-typescript', source: job.text, shortCircuit: true } : next(url, context),
+    fresh.has(bare(url)) || bare(url) === changed
+      ? { format: 'module', source: sourceOf(bare(url)), shortCircuit: true }
+      : next(url, context),
 });
 
 const dependsOn = (url: string): void => {

@@ -97,7 +97,10 @@ const changesOfProcess = 150;
 const patienceMs = 120_000;
 
 const begin = (job: string): ChildProcess =>
-  fork(path.join(import.meta.dirname, 'child.ts'), [job], { stdio: ['ignore', 'ignore', 2, 'ipc'] });
+  fork(path.join(import.meta.dirname, 'child.ts'), [job], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+    stdio: ['ignore', 'ignore', 2, 'ipc'],
+  });
 
 /** What the process says next; null: it ended, or says nothing. */
 const answerOf = async (child: ChildProcess): Promise<Outcome | null> => {
