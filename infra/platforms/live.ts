@@ -15,6 +15,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { appOf } from './kit/app.ts';
 import { type NetworkParts, networkOf } from './kit/network.ts';
+import { linkedinNetwork } from './linkedin/index.ts';
 import { pinterestNetwork } from './pinterest/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { threadsNetwork } from './threads/index.ts';
@@ -71,9 +72,10 @@ export interface LiveNetworks {
 
 /** The networks of the kit. */
 export const kitNetworks: Each<NetworkParts> = {
+  linkedin: linkedinNetwork(),
+  pinterest: pinterestNetwork,
   threads: threadsNetwork(),
   x: xNetwork(),
-  pinterest: pinterestNetwork,
 };
 
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {

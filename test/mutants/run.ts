@@ -2,10 +2,11 @@
  * `make mutants`: changes one place of a decider at a time and runs the decider's own tests; a change that they do not
  * notice is a rule that no test holds. `--help` lists the options.
  */
-import { spawnSync } from 'node:child_process';
+import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
+import type { Job, Outcome } from './child.ts';
 import { type MutatedFile, mutatedFiles } from './table.ts';
 
 const help = `make mutants ARGS="[--only <text>] [--lines <first>-<last>] [--at-once <n>]"
@@ -19,9 +20,7 @@ const help = `make mutants ARGS="[--only <text>] [--lines <first>-<last>] [--at-
 const stryker = path.join(import.meta.dirname, 'stryker');
 const installed = path.resolve(import.meta.dirname, '../../node_modules/.cache/stryker');
 const root = path.resolve(import.meta.dirname, '../..');
-const folder = `.mutants-${process.pid}`;
-/** Of one test: a change with which it computes without end is noticed, however busy the machine is. */
-const processorSeconds = 10;
+const folder = path.join(root, `.mutants-${process.pid}`);
 const print = (line: string): void => void process.stdout.write(`${line}\n`);
 const { values } = parseArgs({
   options: {
@@ -30,11 +29,11 @@ const { values } = parseArgs({
   },
 });
 
-/** A change that StrykerJS made, and what came of it; lines and columns count from 1. */
-interface Result {
-  readonly status: 'Killed' | 'Survived' | 'Timeout' | 'Ignored' | 'CompileError' | 'RuntimeError' | 'NoCoverage';
+/** A change that StrykerJS made; its lines and columns count from 0. */
+interface Change {
+  readonly id: string;
   readonly location: { readonly start: Place; readonly end: Place };
-  readonly replacement?: string;
+  readonly replacement: string;
 }
 
 interface Place {
@@ -42,7 +41,8 @@ interface Place {
   readonly column: number;
 }
 
-interface Change {
+/** As the table names it; the line counts from 1. */
+interface Shown {
   readonly line: number;
   readonly from: string;
   readonly to: string;
@@ -51,12 +51,12 @@ interface Change {
 const oneLine = (text: string): string => text.replace(/\s+/g, ' ').trim();
 
 /** What the change replaced, read from the source: Stryker tells only where it stands. */
-const changeOf = (source: readonly string[], { location, replacement }: Result): Change => {
+const shown = (source: readonly string[], { location, replacement }: Change): Shown => {
   const { start, end } = location;
-  const lines = source.slice(start.line - 1, end.line);
-  lines.push((lines.pop() ?? '').slice(0, end.column - 1));
-  lines[0] = (lines[0] ?? '').slice(start.column - 1);
-  return { line: start.line, from: oneLine(lines.join('\n')), to: oneLine(replacement ?? '') };
+  const lines = source.slice(start.line, end.line + 1);
+  lines.push((lines.pop() ?? '').slice(0, end.column));
+  lines[0] = (lines[0] ?? '').slice(start.column);
+  return { line: start.line + 1, from: oneLine(lines.join('\n')), to: oneLine(replacement) };
 };
 
 /** @throws when the program cannot be started or fails: its own words are above. */
@@ -67,7 +67,7 @@ const run = (program: string, args: readonly string[], cwd: string = root): void
 };
 
 /**
- * StrykerJS is 160 packages that nothing else needs: the first run installs them beside the installed packages, and no
+ * StrykerJS is 80 packages that nothing else needs: the first run installs them beside the installed packages, and no
  * start waits for them.
  */
 const install = (): void => {
@@ -81,70 +81,97 @@ const install = (): void => {
   writeFileSync(stamp, wanted);
 };
 
-const changesOf = ({ file, tests, excluded = [] }: MutatedFile): readonly Result[] => {
-  const lines = values.lines === undefined ? '' : `:${values.lines}`;
-  const options = {
-    mutate: [`${file}${lines}`],
-    mutator: { excludedMutations: excluded },
-    testRunner: 'command',
-    commandRunner: {
-      command: [`ulimit -t ${processorSeconds}`, ...tests.map((one) => `"${process.execPath}" ${one}`)].join(' && '),
-    },
-    coverageAnalysis: 'off',
-    concurrency: Number(values['at-once']),
-    timeoutMS: 120_000,
-    tempDirName: `${folder}/sandbox`,
-    cleanTempDir: 'always',
-    ignorePatterns: [
-      'data',
-      'contracts/*.json',
-      'test/fixtures',
-      'test/e2e',
-      'test/bench',
-      '.mutants-*',
-      'tsconfig.json',
-    ],
-    disableTypeChecks: false,
-    reporters: [],
-    logLevel: 'error',
-    allowConsoleColors: false,
-  };
-  const results = path.join(root, folder, 'results.json');
-  mkdirSync(path.dirname(results), { recursive: true });
-  run(process.execPath, [path.join(installed, 'run.mjs'), JSON.stringify(options), results]);
-  return JSON.parse(readFileSync(results, 'utf8')) as Result[];
+/** The text of a file with every change behind a switch, and the changes. */
+const changed = ({
+  file,
+  excluded = [],
+}: MutatedFile): { readonly text: string; readonly changes: readonly Change[] } => {
+  const result = path.join(folder, 'changed.json');
+  run(process.execPath, [path.join(installed, 'change.mjs'), file, JSON.stringify(excluded), result]);
+  return JSON.parse(readFileSync(result, 'utf8'));
+};
+
+/** Changes that one process tries: what it loads for each stays in its memory. */
+const changesOfProcess = 150;
+/** Milliseconds for one change in which nothing computes; a process counts its processor time by itself. */
+const patienceMs = 120_000;
+
+const begin = (job: string): ChildProcess =>
+  fork(path.join(import.meta.dirname, 'child.ts'), [job], { stdio: ['ignore', 'ignore', 2, 'ipc'] });
+
+/** What the process says next; null: it ended, or says nothing. */
+const answerOf = async (child: ChildProcess): Promise<Outcome | null> => {
+  const { promise, resolve } = Promise.withResolvers<Outcome | null>();
+  const silent = setTimeout(resolve, patienceMs, null);
+  const said = (outcome: Outcome): void => resolve(outcome);
+  const gone = (): void => resolve(null);
+  child.once('message', said).once('exit', gone);
+  const answer = await promise;
+  clearTimeout(silent);
+  child.off('message', said).off('exit', gone);
+  return answer;
+};
+
+/**
+ * Tries the changes that are left, of which several processes take one after the other.
+ * @returns those that the tests did not notice
+ * @throws Error when the tests fail on the file as it is
+ */
+const unnoticedBy = async (job: string, left: Iterator<Change>): Promise<readonly Change[]> => {
+  const alive: Change[] = [];
+  for (let next = left.next(); next.done !== true; ) {
+    const child = begin(job);
+    const unchanged = await answerOf(child);
+    if (unchanged?.fault !== null)
+      throw new Error(`the tests fail without a change: ${unchanged?.fault ?? 'no answer'}`);
+    for (let tried = 0; next.done !== true && tried < changesOfProcess && child.exitCode === null; tried += 1) {
+      child.send(next.value.id);
+      const answer = await answerOf(child);
+      if (answer?.fault === null) alive.push(next.value);
+      next = left.next();
+      if (answer === null) break;
+    }
+    child.kill('SIGKILL');
+  }
+  return alive;
+};
+
+const chosenLines = ({ location: { start, end } }: Change): boolean => {
+  const [first = 1, last = first] = (values.lines ?? '').split('-').map(Number);
+  return values.lines === undefined || (start.line + 1 >= first && end.line + 1 <= last);
 };
 
 /** @returns whether the tests of the file notice enough. */
-const report = (row: MutatedFile, results: readonly Result[], seconds: number): boolean => {
-  const { file, threshold, survivors } = row;
+const tryFile = async (row: MutatedFile): Promise<boolean> => {
+  const { file, tests, threshold, survivors } = row;
+  const begun = performance.now();
+  const { text, changes } = changed(row);
+  const job = path.join(folder, 'job.json');
+  writeFileSync(job, JSON.stringify({ file, text, tests } satisfies Job));
+  const chosen = changes.filter(chosenLines);
+  const left = chosen.values();
+  const found = await Promise.all(Array.from({ length: Number(values['at-once']) }, () => unnoticedBy(job, left)));
   const source = readFileSync(path.join(root, file), 'utf8').split('\n');
-  const valid = results.filter(({ status }) => status !== 'Ignored' && status !== 'CompileError');
-  const alive = valid
-    .filter(({ status }) => status !== 'Killed' && status !== 'Timeout')
-    .map((one) => changeOf(source, one));
-  const isNamed = (one: Change): boolean =>
+  const alive = found.flat().map((one) => shown(source, one));
+  const isNamed = (one: Shown): boolean =>
     survivors.some(
       ({ from, to, within = '' }) =>
         from === one.from && to === one.to && (source[one.line - 1] ?? '').includes(within),
     );
-  const unnamed = alive.filter((one) => !isNamed(one));
+  const unnamed = alive.filter((one) => !isNamed(one)).toSorted((a, b) => a.line - b.line);
   const named = alive.length - unnamed.length;
-  const counted = valid.length - named;
+  const counted = chosen.length - named;
   const score = counted === 0 ? 100 : (100 * (counted - unnamed.length)) / counted;
-  const isEnough = values.lines !== undefined || (score >= threshold && valid.length > 0);
-  const hung = valid.filter(({ status }) => status === 'Timeout').length;
-  const notes = [
-    isEnough ? '' : `, below ${threshold} %`,
-    named === 0 ? '' : `, beside ${named} that the table names`,
-    hung === 0 ? '' : `, ${hung} by the time limit alone`,
-  ];
-  print(`${file}: ${score.toFixed(1)} % of ${counted} noticed${notes.join('')} (${Math.round(seconds)} s)`);
+  const isEnough = values.lines !== undefined || (score >= threshold && chosen.length > 0);
+  const rest = named === 0 ? '' : `, beside ${named} that the table names`;
+  const seconds = Math.round((performance.now() - begun) / 1_000);
+  const verdict = isEnough ? '' : `, below ${threshold} %`;
+  print(`${file}: ${score.toFixed(1)} % of ${counted} noticed${verdict}${rest} (${seconds} s)`);
   for (const { line, from, to } of unnamed) print(`  line ${line}: ${from}  →  ${to}`);
   return isEnough;
 };
 
-const main = (): number => {
+const main = async (): Promise<number> => {
   if (values.help) {
     print(help);
     return 0;
@@ -152,12 +179,10 @@ const main = (): number => {
   const chosen = mutatedFiles.filter(({ file }) => file.includes(values.only));
   if (chosen.length === 0) throw new Error(`no file of the table has "${values.only}" in its path`);
   install();
+  mkdirSync(folder, { recursive: true });
   const below: string[] = [];
-  for (const [index, row] of chosen.entries()) {
-    print(`${index + 1} of ${chosen.length}: ${row.file}`);
-    const begun = performance.now();
-    const results = changesOf(row);
-    if (!report(row, results, (performance.now() - begun) / 1_000)) below.push(row.file);
+  for (const row of chosen) {
+    if (!(await tryFile(row))) below.push(row.file);
   }
   const held = values.lines === undefined ? 'each file keeps its threshold' : 'lines alone have no threshold';
   print(
@@ -167,9 +192,9 @@ const main = (): number => {
 };
 
 process.chdir(root);
-// Random tests make the same choices for every change, one failure is enough, and each process finds what the one before
-// compiled.
-Object.assign(process.env, { SEED: '1', TEST_END_AT: 'failure', NODE_COMPILE_CACHE: path.join(root, folder, 'cache') });
+// Random tests make the same choices for every change, and one failure is enough. A process goes on after its tests: no
+// suite waits for its end.
+Object.assign(process.env, { SEED: '1', TEST_END_AT: 'failure', TEST_LINGER_MS: String(2 ** 31 - 1) });
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => process.exit(130));
-process.on('exit', () => rmSync(path.join(root, folder), { recursive: true, force: true }));
-process.exitCode = main();
+process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+process.exitCode = await main();

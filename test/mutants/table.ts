@@ -101,7 +101,18 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   ]),
   target('overdue', 'target'),
-  domain('post-target/places', { tests: ['test/services/domain/target-places.test.ts'], threshold: 95 }),
+  domain('post-target/places', {
+    tests: ['target-places', 'target-waits'].map((one) => `test/services/domain/${one}.test.ts`),
+    threshold: 95,
+    survivors: unnoticed(
+      'Only the request of an undo says what follows it.',
+      ["event.type === 'TargetUndoRequested'", 'true'],
+      [
+        "event.type === 'TargetUndoRequested' && event.data.then === 'reschedule'",
+        "event.type === 'TargetUndoRequested' || event.data.then === 'reschedule'",
+      ],
+    ),
+  }),
   target('restored', 'target-restored'),
   target('shift', 'target-shift'),
   target('outcome', 'target', [

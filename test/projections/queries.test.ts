@@ -126,7 +126,7 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
     ]) {
       await pool.query(
         `insert into read.${table}_v1 (id, workspace_id, revision, created_at, updated_at, ${columns})
-         select gen_random_uuid(), $2, 0, created_at, now(), ${columns} from read.${table} where workspace_id = $1 limit 20`,
+         select gen_random_uuid(), $2, 0, created_at, now(), ${columns} from ${view(table)} where workspace_id = $1 limit 20`,
         [big, small],
       );
     }

@@ -82,7 +82,7 @@ export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIME
 /** Milliseconds after the last test until processes or handles that still run count as a failure. The variable is for that test too. */
 const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
 
-/** `failure`: a process that has nothing to clean up ends with the first test that fails, for a caller who asks only that. */
+/** `failure`: once a test has failed no other of its file runs, for a caller who asks only whether one does. */
 const END_AT = process.env.TEST_END_AT;
 
 /** Between the outputs of two files of a process. */
@@ -169,6 +169,7 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
     file.declared += 1;
     inner(test, async () => {
       if (broken) throw new Error('not run: a hook of this suite failed');
+      if (END_AT === 'failure' && file.failures.length > 0) throw new Error('not run: another test failed');
       const full = `${name}: ${test}`;
       tell({ kind: 'running', name: full });
       try {
@@ -176,7 +177,6 @@ export function suite(name: string, second: SuiteOptions | ((t: Declare) => void
         file.passed += 1;
       } catch (error) {
         file.failures.push(full);
-        if (END_AT === 'failure' && file.cleanups.length === 0) process.exit(1);
         throw presentable(error);
       }
     });

@@ -13,11 +13,13 @@ export interface NetworkApp {
   readonly addresses: Readonly<Partial<Record<AppAddress, string>>>;
   /** Null: the network has one version. */
   readonly version: string | null;
+  /** What owners are asked for. Absent: all of the network's table. */
+  readonly scopes?: readonly string[];
   /** What the app may read in a month, where the network bills reads; null: no bound. */
   readonly monthlyReads: number | null;
 }
 
-const names: readonly AppAddress[] = ['api', 'authorize', 'tokens', 'uploads', 'figures'];
+const names: readonly AppAddress[] = ['api', 'authorize', 'tokens', 'login', 'uploads', 'figures'];
 const capital = <T extends string>(text: T): Capitalize<T> =>
   `${text.charAt(0).toUpperCase()}${text.slice(1)}` as Capitalize<T>;
 
@@ -26,7 +28,8 @@ export const appSetOf = (
   platform: Platform,
   config: AppSettings,
 ): Omit<NetworkApp, 'id'> & { readonly id: string | null } => {
-  const { addresses: usual, version = null } = rulesOf(platform).app ?? {};
+  const { addresses: usual, version = null, scopes } = rulesOf(platform).app ?? {};
+  const asked = config[`${platform}Scopes`]?.split(' ') ?? scopes;
   const addresses = names.flatMap((name) => {
     const address = config[`${platform}${capital(name)}`] ?? usual?.[name];
     return address === undefined ? [] : [[name, address]];
@@ -36,6 +39,7 @@ export const appSetOf = (
     secret: config[`${platform}ClientSecret`] ?? null,
     addresses: Object.fromEntries(addresses),
     version: config[`${platform}Version`] ?? version,
+    ...(asked === undefined ? {} : { scopes: asked }),
     monthlyReads: config[`${platform}MonthlyReads`] ?? null,
   };
 };

@@ -26,8 +26,8 @@ export interface Ask extends NetworkRequest {
     /** Of the field. */
     readonly name: string;
   };
-  /** The body is this part of a file, of the type in `headers`. */
-  readonly bytes?: FileSlice;
+  /** The body is this part of a file, or these bytes, of the type in `headers`. */
+  readonly bytes?: FileSlice | Buffer;
   readonly onSent?: (bytes: number) => void;
   /** Default `Bearer` below an address of the app. `none`: without the headers of the API too, as any other address. */
   readonly scheme?: 'Bearer' | 'OAuth' | 'none';
@@ -174,12 +174,12 @@ export class NetworkClient {
 
   #headersOf(token: string, { path, scheme, headers }: Ask, type: string | null): Record<string, string> {
     const { tables, app } = this.#kit;
-    const isOwn = this.#placesOf(path).length > 0;
-    const how = isOwn ? (scheme ?? 'Bearer') : 'none';
-    const ours =
-      how !== 'none'
-        ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
-        : [];
+    const places = this.#placesOf(path);
+    const how = places.length > 0 ? (scheme ?? 'Bearer') : 'none';
+    const isOfApi = how !== 'none' && places.some(({ name }) => name === 'api');
+    const ours = isOfApi
+      ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
+      : [];
     return {
       ...Object.fromEntries(ours),
       ...(how === 'none' ? {} : { authorization: `${how} ${token}` }),

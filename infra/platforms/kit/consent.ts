@@ -22,6 +22,8 @@ export interface Login {
   readonly token: string;
   /** All that the answers to the code said. */
   readonly said: Members;
+  /** ISO 8601, when the grant ends unless a refresh prolongs it; null: it does not end. */
+  readonly endsAt: string | null;
   /** Permissions that the owner granted; those that were asked for where the network names none. */
   readonly scopes: readonly string[];
   /** Whose guest it is: a network may bill what is asked here. */
@@ -84,10 +86,12 @@ const wordsOf = (name: string): Words => {
 };
 
 /** The answer with an error has no code (RFC 6749, 4.1.2.1). */
-const whyNoCode = (words: Words, answer: ReadonlyMap<string, string>): RefusedConnect => {
+const whyNoCode = ({ oauth }: OAuthTools, words: Words, answer: ReadonlyMap<string, string>): RefusedConnect => {
   const error = answer.get('error');
-  if (error === 'access_denied') return refused('You did not allow the access. Start again to allow it.');
-  if (error !== undefined && ofApp.includes(error)) {
+  const { declined = [], scopes = [] } = oauth.pageErrors ?? {};
+  if (error !== undefined && ['access_denied', ...declined].includes(error))
+    return refused('You did not allow the access. Start again to allow it.');
+  if (error !== undefined && [...ofApp, ...scopes].includes(error)) {
     return words.refusesApp(error, answer.get('error_description') ?? 'on its page of consent');
   }
   return refused(words.later);
@@ -176,7 +180,7 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
     if (missing.length > 0) return refusal(refused(words.missing(missing)));
     const token = textIn(credential.secret, 'accessToken') ?? '';
     const call = (ask: Ask) => client.callAs(token, ask, signal);
-    const offered = await offer({ call, token, said, scopes, workspaceId });
+    const offered = await offer({ call, token, said, scopes, workspaceId, endsAt: credential.expiresAt });
     if (offered.kind !== 'offered') return refusal(unreadOf(words, name, offered));
     const granted = offered.granted ?? scopes;
     const declined = missingOf(options, granted);
@@ -196,7 +200,9 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
     finish: async ({ answer, kept, redirectUri, workspaceId }, signal) => {
       const code = answer.get('code') ?? '';
       const verifier = textIn(kept, 'verifier') ?? '';
-      return code === '' ? whyNoCode(words, answer) : finish({ code, verifier, redirectUri }, workspaceId, signal);
+      return code === ''
+        ? whyNoCode(options, words, answer)
+        : finish({ code, verifier, redirectUri }, workspaceId, signal);
     },
   };
 };

@@ -5,7 +5,7 @@ import { rulesOf } from '#domain/platforms/index.ts';
 import type { AppSettings } from '#domain/platforms/rules.ts';
 import { addressOf as findingOfAddress, found, noAnswer, nobody, quoted } from '../shared/findings.ts';
 import { addressOf, appSetOf } from './app.ts';
-import { authorizeUrl, exchangeCode, newVerifier, type OAuthTools } from './oauth.ts';
+import { askedBy, authorizeUrl, exchangeCode, newVerifier, type OAuthTools } from './oauth.ts';
 import type { DoctorTables, NetworkTables } from './tables.ts';
 
 /**
@@ -31,7 +31,7 @@ interface Examined extends OAuthTools {
 }
 
 export const examineApp = async (
-  { platform, oauth, doctor: tables }: NetworkTables,
+  { platform, oauth: table, doctor: tables }: NetworkTables,
   { http, clock, config, origin }: AppDoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
@@ -54,6 +54,7 @@ export const examineApp = async (
   }
   if (origin === null) return [findingOfAddress(origin)];
   const redirectUri = `${origin}/connect/callback`;
+  const oauth = askedBy(table, set);
   const examined: Examined = { ...{ http, clock, oauth, app: { id, ...set } }, tables, name, prefix, redirectUri };
   const client = await examineClient(examined, signal);
   return [findingOfAddress(origin), client, ...(await examineConsent(examined, client, signal))];
@@ -162,14 +163,15 @@ const examineConsent = async (
 
 const refusedScopes = async (examined: Examined, error: string, signal: AbortSignal): Promise<Finding> => {
   const { name, tables, oauth } = examined;
-  if (error !== 'invalid_scope') {
+  const ofScopes = ['invalid_scope', ...(oauth.pageErrors?.scopes ?? [])];
+  if (!ofScopes.includes(error)) {
     const words = `${name} sends owners back with the error ${quoted(error)}.`;
     return found('fix', asking, words, `Look at ${tables.console}.`);
   }
   const refused: string[] = [];
   for (const scope of Object.keys(oauth.scopes)) {
     const one = await ask(examined, [scope], signal);
-    if (one.kind === 'error' && one.error === 'invalid_scope') refused.push(scope);
+    if (one.kind === 'error' && ofScopes.includes(one.error)) refused.push(scope);
   }
   const missing = withWhy(examined, refused.length === 0 ? Object.keys(oauth.scopes) : refused);
   const remedy = `${tables.scopesRemedy} in ${tables.console}; owners then consent anew.`;

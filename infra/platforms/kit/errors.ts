@@ -219,8 +219,12 @@ export const beforeBoundary = (answer: NotOk, now: number): Exclude<Failed, { re
   }
 };
 
-const mayBeOut = ({ status, row }: RefusedAnswer): boolean =>
-  status >= 500 || row.means === 'down' || row.mayBeOut === true;
+/** Said by what stands before an API and lets a call in or not: its own words are no JSON. */
+const turnedAway = [401, 413, 426, 429];
+
+/** A network refuses in JSON. Other words are of a server in between, which may have lost the answer of the network. */
+const mayBeOut = ({ status, body, row }: RefusedAnswer): boolean =>
+  status >= 500 || row.means === 'down' || row.mayBeOut === true || (body === null && !turnedAway.includes(status));
 
 /** What the boundary call means: a server that fails may have made the post first; one that refuses has made nothing. */
 export const behindBoundary = (answer: NotOk, now: number): NotPublished => {

@@ -1,6 +1,6 @@
 import type { Json } from '#contracts/ports/platform.ts';
 import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
-import { beforeBoundary, type NetworkAnswer, type NotOk } from './errors.ts';
+import { beforeBoundary, type NetworkAnswer, type NotOk, type OkAnswer } from './errors.ts';
 import type { Headers } from './limits.ts';
 
 /** Figures: posts by the batch, metrics that a network refuses one by one, and answers without figures. */
@@ -58,6 +58,30 @@ export async function* byBatch<Batch extends object>(
     yield 'kind' in batch ? batch : answer(post, word, batch);
   }
 }
+
+/** The network refuses this call alone, for what is in it or for want of a permission. */
+export const isLeftOut = (answer: NetworkAnswer): boolean =>
+  answer.kind === 'refused' &&
+  ['permission', 'invalid_content'].includes(answer.failure.category) &&
+  !['unpaid', 'sunset'].includes(answer.row.means);
+
+/**
+ * What several calls answered, by name and one after the other. Those that the network refuses are left out; where it
+ * refuses all, the first refusal is the answer.
+ */
+export const gathered = async (
+  calls: Readonly<Record<string, () => Promise<NetworkAnswer>>>,
+): Promise<ReadonlyMap<string, OkAnswer> | NotOk> => {
+  const found = new Map<string, OkAnswer>();
+  let refused: NotOk | null = null;
+  for (const [name, call] of Object.entries(calls)) {
+    const answer = await call();
+    if (answer.kind === 'ok') found.set(name, answer);
+    else if (isLeftOut(answer)) refused ??= answer;
+    else return answer;
+  }
+  return refused !== null && found.size === 0 ? refused : found;
+};
 
 export interface MetricAnswers {
   readonly kind: 'asked';

@@ -9,7 +9,7 @@ import type { NetworkApp } from './app.ts';
 import { NetworkClient } from './client.ts';
 import { consentOf, type OfferAccounts } from './consent.ts';
 import { failureOf } from './errors.ts';
-import { refreshTokens, revokeTokens } from './oauth.ts';
+import { askedBy, refreshTokens, revokeTokens } from './oauth.ts';
 import type { Kit, NetworkTables, Tools } from './tables.ts';
 
 /** A network of the kit: its tables and what it does itself, put together as `live.ts` takes a network. */
@@ -57,7 +57,8 @@ const noComment: PlatformAdapter['comment'] = async () => ({
 
 export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): KitNetwork => {
   const { tables } = parts;
-  const { platform, oauth, insights } = tables;
+  const { platform, insights } = tables;
+  const oauth = askedBy(tables.oauth, app);
   const kit: Kit = { ...tools, tables, app };
   const client = new NetworkClient(kit);
   const { pause = byTheClock, http, clock } = tools;

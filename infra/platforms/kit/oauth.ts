@@ -48,6 +48,8 @@ export interface OAuthTable {
   /** `{authorize}` is the setting. */
   readonly authorizeParams: Readonly<Record<string, string>>;
   readonly scopes: Readonly<Record<string, AskedScope>>;
+  /** Words of the page of consent beside those of RFC 6749: the owner declined, and the app may not ask for a permission. */
+  readonly pageErrors?: { readonly declined: readonly string[]; readonly scopes: readonly string[] };
   readonly separator: ' ' | ',';
   /** How the client proves itself: RFC 6749 `basic`, or parameters of these names. */
   readonly client: 'basic' | { readonly id: string; readonly secret: string };
@@ -77,6 +79,17 @@ export interface OAuthTools {
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
 }
+
+/** The table with the permissions that this app asks for. */
+export const askedBy = (oauth: OAuthTable, { scopes }: Pick<NetworkApp, 'scopes'>): OAuthTable =>
+  scopes === undefined
+    ? oauth
+    : {
+        ...oauth,
+        scopes: Object.fromEntries(
+          scopes.map((one) => [one, oauth.scopes[one] ?? { why: 'since the settings name it' }]),
+        ),
+      };
 
 /** RFC 7636. The verifier is secret until the code is exchanged. */
 export const newVerifier = (): string => randomBytes(32).toString('base64url');

@@ -1,11 +1,30 @@
-import type { FindOutcome, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
-import { listIn, type Members } from '../shared/members.ts';
+import { createHash } from 'node:crypto';
+import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
 
 /**
  * Looks through an account's own posts, newest first, for the one of a call whose answer was lost. What is not there proves
  * nothing: the list of a network may be behind.
  */
+
+const hashOf = (content: Json): string => createHash('sha256').update(JSON.stringify(content)).digest('hex');
+
+/** What `steps.boundary(` is given of a call. @param content what tells its post from others */
+export const crossingOf = (content: Json, mediaIds: readonly string[], now: number): Json => ({
+  ...{ at: new Date(now).toISOString(), contentHash: hashOf(content), mediaIds },
+});
+
+/** The same again; null: it was of other content, with which the search would find the wrong post. */
+export const crossingIn = (
+  data: Json,
+  content: Json,
+): { readonly at: number; readonly mediaIds: readonly string[] } | null => {
+  const at = Date.parse(textIn(data, 'at') ?? '');
+  if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(content)) return null;
+  const ids = membersOf(data)?.mediaIds;
+  return { at, mediaIds: Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [] };
+};
 
 export interface OwnPosts {
   /** Asks for a page. @param cursor null: the first */

@@ -62,7 +62,7 @@ export interface DoctorTables {
 
 export interface NetworkTables extends ErrorTables, LimitTables {
   readonly platform: Platform;
-  /** Of every call below an address of the app; `{version}` is filled in. */
+  /** Of every call below `{api}`; `{version}` is filled in. */
   readonly headers: Readonly<Record<string, string>>;
   /** @param set the version that the operator has set */
   version(set: string | null): ApiVersion;

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
 import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import { linksOfX, rulesOf } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { OkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { CallFor, FieldsName } from './fields.ts';
@@ -18,16 +17,11 @@ import { linkTo, postIdOf, quotedId } from './post.ts';
 
 const { publish: rules } = rulesOf('x');
 
-const hashOf = ({ content, thread }: PublishRequest): string =>
-  createHash('sha256')
-    .update(JSON.stringify([content, thread?.replyTo?.parent ?? null]))
-    .digest('hex');
+/** Of a call, what tells its post from others. */
+const contentOf = ({ content, thread }: PublishRequest): Json => [content, thread?.replyTo?.parent ?? null];
 
-export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json => ({
-  at: new Date(now).toISOString(),
-  contentHash: hashOf(request),
-  mediaIds,
-});
+export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json =>
+  crossingOf(contentOf(request), mediaIds, now);
 
 /** Of our clock and X's. */
 const skewMs = 60_000;
@@ -93,11 +87,9 @@ const ownPosts = (
 export const reconcile =
   (bound: Bound, callFor: CallFor): PlatformAdapter['reconcile'] =>
   async (request, { data }) => {
-    const at = Date.parse(textIn(data, 'at') ?? '');
-    // With another text the search would find the wrong post.
-    if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(request)) return { kind: 'undecided' };
-    const ids = membersOf(data)?.mediaIds;
-    const mediaIds = Array.isArray(ids) ? ids.filter((one) => typeof one === 'string') : [];
+    const crossed = crossingIn(data, contentOf(request));
+    if (crossed === null) return { kind: 'undecided' };
+    const { at, mediaIds } = crossed;
     const wanted = comparable(request.content, linksOfX(request.content));
     // X may make the post after we gave up the call, within the settle window.
     const until = at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;

@@ -180,14 +180,22 @@ export interface AppRules {
   };
   /** The version of the API that is asked for. Absent: no call names one. */
   readonly version?: string;
+  /**
+   * Permissions that owners are asked for, where a network gives them to apps one by one and refuses the whole question for one
+   * that the app lacks. Absent: all of the adapter's.
+   */
+  readonly scopes?: readonly string[];
   /** What the app may read in a month, where the network bills reads. Absent: it bills none. */
   readonly monthlyReads?: number;
 }
 
-/** Addresses that an adapter calls: of the API, of the page of consent, and where they are elsewhere of tokens, uploads and figures. */
-export type AppAddress = 'api' | 'authorize' | 'tokens' | 'uploads' | 'figures';
+/**
+ * Addresses that an adapter calls: of the API, of the page of consent, and where they are elsewhere of tokens, of whose login
+ * it is, of uploads and of figures.
+ */
+export type AppAddress = 'api' | 'authorize' | 'tokens' | 'login' | 'uploads' | 'figures';
 
-type AppMember = 'ClientId' | 'ClientSecret' | 'Version' | Capitalize<AppAddress>;
+type AppMember = 'ClientId' | 'ClientSecret' | 'Version' | 'Scopes' | Capitalize<AppAddress>;
 
 /** The settings of all apps: those of a network without one are absent. */
 export type AppSettings = { readonly [K in `${Platform}${AppMember}`]?: string | null } & {

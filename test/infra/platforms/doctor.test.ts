@@ -14,6 +14,8 @@ import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
+import { type LinkedInNetwork, startLinkedIn } from '#test/support/networks/linkedin/index.ts';
+import type { LinkedInOptions } from '#test/support/networks/linkedin/state.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { type PinterestNetwork, startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
@@ -186,6 +188,71 @@ suite('the doctor of x', (t) => {
     network?.script({ route: 'POST /2/oauth2/token', then: { answer } });
     const { words } = of(await examined('x', env), 'client');
     assert.ok(words.length < 300 && !words.includes('\u001b'), words);
+  });
+});
+
+suite('the doctor of linkedin', (t) => {
+  let network: LinkedInNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (options: LinkedInOptions = {}, more: Readonly<Record<string, string>> = {}) => {
+    network = await startLinkedIn({ redirectUri, ...options });
+    return { ...network.env, ...more };
+  };
+
+  t('finds the client right, and gives the address at which a member sees the rest', async () => {
+    const findings = await examined('linkedin', await started());
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell' },
+      'API version': 'ok',
+    });
+    const { remedy } = of(findings, 'redirect address');
+    assert.match(String(remedy), /"The redirect_uri does not match the registered value" means that/);
+    const page = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.equal(page.searchParams.get('redirect_uri'), redirectUri);
+    assert.match(page.searchParams.get('scope') ?? '', /^openid profile w_member_social w_organization_social/);
+    assert.match(of(findings, 'scopes').words, /w_organization_social \(to publish and comment as an organization\)/);
+  });
+
+  t('tells a client that LinkedIn does not take from one without a secret, and shows neither', async () => {
+    for (const [more, remedy] of [
+      [{ LINKEDIN_CLIENT_SECRET: 'not-the-secret' }, /Primary Client Secret/],
+      [{ LINKEDIN_CLIENT_ID: 'not-the-app' }, /Primary Client Secret/],
+    ] as const) {
+      const findings = await examined('linkedin', await started({}, more));
+      const client = of(findings, 'client');
+      assert.deepEqual([client.verdict, remedy.test(String(client.remedy))], ['fix', true], JSON.stringify(client));
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+    const { LINKEDIN_CLIENT_SECRET: _, ...without } = (await started()) as Record<string, string>;
+    const client = of(await examined('linkedin', without), 'client');
+    assert.deepEqual([client.verdict, /no public clients/.test(String(client.remedy))], ['fix', true]);
+  });
+
+  t('asks for the permissions that the settings name', async () => {
+    const env = await started({}, { LINKEDIN_SCOPES: 'openid profile w_member_social a_new_one' });
+    const { words, remedy } = of(await examined('linkedin', env), 'scopes');
+    assert.match(words, /a_new_one \(since the settings name it\)/);
+    assert.ok(!words.includes('w_organization_social'));
+    assert.match(String(remedy), /LINKEDIN_SCOPES/);
+  });
+
+  t('says when the version ends that is set: a year after its month', async () => {
+    const env = await started({}, { LINKEDIN_VERSION: '202603' });
+    const at = async (now: string) =>
+      of(await examined('linkedin', env, { clock: () => Date.parse(now) }), 'API version').verdict;
+    assert.equal(await at('2026-12-01T00:00:00Z'), 'ok');
+    assert.equal(await at('2027-01-01T00:00:00Z'), 'warn');
+    assert.equal(await at('2027-03-17T00:00:00Z'), 'fix');
+    const { words } = of(await examined('linkedin', env), 'API version');
+    assert.match(words, /LinkedIn-Version 202603/);
+  });
+
+  t('explains a redirect address that the app does not have', async () => {
+    const findings = await examined('linkedin', await started({ redirectUri: `${origin}/other` }));
+    const { verdict, remedy } = of(findings, 'redirect address');
+    assert.equal(verdict, 'fix');
+    assert.match(String(remedy), /Authorized redirect URLs/);
   });
 });
 

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts/ports/platform.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
+import { problems as answers } from '#test/support/networks/linkedin/index.ts';
+import { linkedinWorld } from '#test/support/networks/linkedin/world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { problems as problemsOfPinterest } from '#test/support/networks/pinterest/index.ts';
 import { heldFiles, pinterestWorld } from '#test/support/networks/pinterest/world.ts';
@@ -17,7 +19,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram',
+  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -49,6 +51,33 @@ suite('the removal of a post on x', (t) => {
     assert.equal(network.state.post(externalId), null);
     assert.deepEqual(await removed(adapter, 'x', account, externalId), { kind: 'removed' });
     assert.equal(why(await removed(adapter, 'x', account, '1/../../users')), 'invalid_content');
+    network.close();
+  });
+});
+
+suite('the removal of a post on linkedin', (t) => {
+  t('deletes the account’s own post and no other, and repeats without harm', async () => {
+    const world = await linkedinWorld();
+    const { adapter, network } = world;
+    for (const account of [await world.member(), await world.organization()]) {
+      const { outcome } = await world.publish(world.request(account));
+      assert.ok(outcome.kind === 'published');
+      const { externalId } = outcome;
+      assert.equal(why(await removed(adapter, 'linkedin', await world.member(), externalId)), 'permission');
+      assert.ok(network.state.post(externalId) !== null);
+      const route = 'DELETE /rest/posts/:id';
+      network.script({ route, then: 'drop_before' });
+      assert.equal(why(await removed(adapter, 'linkedin', account, externalId)), 'platform_down');
+      network.script({ route, then: { answer: answers.member_day } });
+      assert.equal(why(await removed(adapter, 'linkedin', account, externalId)), 'rate_limited');
+      network.script({ route, then: { answer: answers.token_expired } });
+      assert.deepEqual(await removed(adapter, 'linkedin', account, externalId), { kind: 'removed' });
+      assert.equal(network.state.post(externalId), null);
+      assert.deepEqual(await removed(adapter, 'linkedin', account, externalId), { kind: 'removed' });
+      network.script({ route, then: { answer: answers.not_found } });
+      assert.deepEqual(await removed(adapter, 'linkedin', account, externalId), { kind: 'removed' });
+      assert.equal(why(await removed(adapter, 'linkedin', account, 'urn:li:share:1/../../me')), 'invalid_content');
+    }
     network.close();
   });
 });

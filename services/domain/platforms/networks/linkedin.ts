@@ -183,6 +183,19 @@ function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
 export const linkedin: NetworkRules = {
   platform: 'linkedin',
   name: 'LinkedIn',
+  app: {
+    addresses: {
+      ...{ api: 'https://api.linkedin.com/rest', authorize: 'https://www.linkedin.com/oauth/v2/authorization' },
+      ...{ tokens: 'https://www.linkedin.com/oauth/v2', login: 'https://api.linkedin.com/v2' },
+      uploads: 'https://www.linkedin.com/dms-uploads',
+    },
+    version: '202608',
+    // Those of the Community Management API and of Sign In with LinkedIn.
+    scopes: [
+      ...['openid', 'profile', 'w_member_social', 'w_organization_social', 'r_organization_social'],
+      ...['rw_organization_admin', 'r_member_postAnalytics', 'r_member_profileAnalytics'],
+    ],
+  },
   text: {
     limits: [{ unit: 'code_points', limit: 3000 }],
     note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',

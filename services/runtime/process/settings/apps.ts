@@ -11,6 +11,7 @@ const wordsOfAddress: Readonly<Record<AppAddress, string>> = {
   api: 'the API',
   authorize: 'the page on which an owner consents',
   tokens: 'the server that gives tokens',
+  login: 'the server that says whose login it is',
   uploads: 'the server that takes files',
   figures: 'the API of figures',
 };
@@ -26,7 +27,7 @@ const settingsOf = (platform: Platform): readonly Named[] => {
     const key = `${platform}${member.charAt(0).toUpperCase()}${member.slice(1)}` as AppSettingKey;
     return [key, of(`${platform.toUpperCase()}_${upper(member)}`)];
   };
-  const { addresses, version, monthlyReads } = app;
+  const { addresses, version, scopes, monthlyReads } = app;
   const secret = `${name}: its client secret; a public client has none`;
   const id = `${name}: the client id of your app; without it ${name} is not offered`;
   return [
@@ -41,6 +42,14 @@ const settingsOf = (platform: Platform): readonly Named[] => {
     ...(version === undefined
       ? []
       : [one('version', (setting) => variable(setting, versionOfApi, version, `${name}: the version of its API`))]),
+    ...(scopes === undefined
+      ? []
+      : [
+          one('scopes', (setting) => {
+            const words = `${name}: the permissions that your app has, with spaces between: owners are asked for these`;
+            return variable(setting, scopesOf, scopes.join(' '), words);
+          }),
+        ]),
     ...(monthlyReads === undefined
       ? []
       : [
@@ -54,6 +63,12 @@ const settingsOf = (platform: Platform): readonly Named[] => {
 
 const versionOfApi = (value: string): string => {
   if (!/^[\w.-]{1,20}$/.test(value)) throw new Error('must be a version like 202611 or v25.0');
+  return value;
+};
+
+const scopesOf = (value: string): string => {
+  if (!/^[\w.:/-]{1,100}(?: [\w.:/-]{1,100}){0,49}$/.test(value))
+    throw new Error('must be names with one space between');
   return value;
 };
 

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { byteSpan, found } from '#infra/platforms/bluesky/facets.ts';
 import { windowsOf } from '#infra/platforms/bluesky/limits.ts';
-import { pageFacts } from '#infra/platforms/bluesky/link-card.ts';
 import { isDid, serviceOf } from '#infra/platforms/bluesky/people.ts';
 import { publishedAs } from '#infra/platforms/bluesky/posts.ts';
 import { recordOf } from '#infra/platforms/bluesky/record.ts';
 import { isTid, tidOf } from '#infra/platforms/bluesky/tid.ts';
 import type { Members } from '#infra/platforms/shared/members.ts';
+import { pageFacts } from '#infra/platforms/shared/page.ts';
 import { suite } from '#test/support/suite.ts';
 
 const blob = { $type: 'blob', ref: { $link: 'bafkreib2' }, mimeType: 'image/jpeg', size: 9 } as const;

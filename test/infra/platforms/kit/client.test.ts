@@ -123,7 +123,7 @@ suite('calls of the kit', (t) => {
     const [own, tokens, beside, bare] = world.received.map(({ headers }) => headers);
     assert.deepEqual([bare?.authorization, bare?.['api-version']], [undefined, undefined], 'as a signed address wants');
     assert.deepEqual([own?.authorization, own?.['api-version']], ['Bearer first', 'v1']);
-    assert.equal(tokens?.authorization, 'OAuth first');
+    assert.deepEqual([tokens?.authorization, tokens?.['api-version']], ['OAuth first', undefined], 'not of the API');
     assert.equal(beside?.authorization, undefined, 'an address that only begins like the app’s');
     other.close();
   });
@@ -142,16 +142,19 @@ suite('calls of the kit', (t) => {
     assert.deepEqual(answer.kind === 'ok' && answer.body, { data: { id: '7678907398077074696' } });
   });
 
-  t('bodies are JSON, fields, parts of a file, or a form that ends with the file', async () => {
-    for (const path of ['json', 'fields', 'bytes']) world.on(`POST /api/${path}`, { body: {} });
+  t('bodies are JSON, fields, parts of a file, bytes, or a form that ends with the file', async () => {
+    for (const path of ['json', 'fields', 'bytes', 'picture']) world.on(`POST /api/${path}`, { body: {} });
     await call({ method: 'POST', path: '/json', json: { a: 1 } });
     await call({ method: 'POST', path: '/fields', fields: { a: 'b c' } });
     const bytes = { path: import.meta.filename, start: 4, end: 9 };
     await call({ method: 'POST', path: '/bytes', bytes, headers: { 'content-type': 'video/mp4' } });
-    const [json, fields, part] = world.received;
+    const picture = { bytes: Buffer.from('PNG'), headers: { 'content-type': 'image/png' } };
+    await call({ method: 'POST', path: '/picture', ...picture });
+    const [json, fields, part, whole] = world.received;
     assert.deepEqual([json?.headers['content-type'], json?.body], ['application/json', '{"a":1}']);
     assert.deepEqual([fields?.headers['content-type'], fields?.body], ['application/x-www-form-urlencoded', 'a=b+c']);
     assert.deepEqual([part?.headers['content-type'], part?.body], ['video/mp4', 'Calls']);
+    assert.deepEqual([whole?.headers['content-type'], whole?.body], ['image/png', 'PNG']);
   });
 
   t('24: a version that ended rests the app and fails no target', async () => {

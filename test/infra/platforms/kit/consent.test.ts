@@ -148,6 +148,29 @@ suite('consent of the kit', (t) => {
       }
     },
   );
+  t('the network’s own words of its page are a refusal of the owner, or one of the app', async () => {
+    const connector = connectorOf(async () => two, {
+      pageErrors: { declined: ['user_cancelled'], scopes: ['bad_scope'] },
+    });
+    const said = async (error: string) => {
+      const answer = new Map([['error', error]]);
+      const outcome = await connector.finish({ answer, kept: {}, redirectUri, workspaceId: randomUUID() }, within());
+      return outcome.kind === 'refused' ? outcome : null;
+    };
+    assert.match((await said('user_cancelled'))?.words ?? '', /did not allow/);
+    assert.match((await said('bad_scope'))?.operator ?? '', /Threads refuses our app: bad_scope/);
+    assert.equal((await said('server_error'))?.operator, undefined);
+  });
+
+  t('an offer is told when the grant ends', async () => {
+    world.on('POST /tokens/token', { body: { access_token: 'login', scope: 'post', expires_in: 7_200 } });
+    let ends: string | null = null;
+    await finish(async ({ endsAt }) => {
+      ends = endsAt;
+      return two;
+    });
+    assert.equal(ends, new Date(world.bound.clock() + 7_200_000).toISOString());
+  });
 
   t('accounts are asked for with the token of the login, which no account has yet', async () => {
     world.on('GET /api/me/accounts', { body: { data: [] } });

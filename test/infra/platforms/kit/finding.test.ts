@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { readdirSync, readFileSync } from 'node:fs';
 import type { NetworkAnswer } from '#infra/platforms/kit/errors.ts';
-import { metricsOf, withoutFigures } from '#infra/platforms/kit/figures.ts';
+import { gathered, metricsOf, withoutFigures } from '#infra/platforms/kit/figures.ts';
 import { findAll, lookFor, type OwnPosts } from '#infra/platforms/kit/own-posts.ts';
 import { kitNetworks } from '#infra/platforms/live.ts';
 import { suite } from '#test/support/suite.ts';
@@ -108,9 +108,43 @@ suite('own posts of the kit', (t) => {
 suite('figures of the kit', (t) => {
   let world: KitWorld;
   t.before.each(async () => {
-    world = await kitWorld();
+    world = await kitWorld({
+      errors: [
+        { status: 403, means: 'forbidden' },
+        { status: 426, means: 'sunset' },
+      ],
+    });
   });
   t.after.each(() => world.close());
+  t('of several calls those are left out that the network refuses, and the first refusal is that of all', async () => {
+    const calls = (...statuses: readonly number[]) =>
+      Object.fromEntries(
+        statuses.map((status, at) => {
+          world.on(`GET /api/${at}`, { status, body: { at } });
+          const ask = { method: 'GET', path: `/${at}` } as const;
+          return [`call ${at}`, async () => world.client.call(await world.account(), ask, within())];
+        }),
+      );
+    const some = await gathered(calls(200, 403, 400, 200));
+    ok(!('kind' in some));
+    deepEqual(
+      [...some].map(([name, { body }]) => [name, body.at]),
+      [
+        ['call 0', 0],
+        ['call 3', 3],
+      ],
+    );
+    const none = await gathered(calls(403, 400));
+    ok('kind' in none && none.kind === 'refused' && none.status === 403);
+    const asked = world.received.length;
+    const down = await gathered(calls(200, 503, 200));
+    ok('kind' in down && down.kind === 'refused' && down.status === 503);
+    equal(world.received.length, asked + 2, 'a network that is down is asked no further');
+    const closed = await gathered(calls(426, 200));
+    ok('kind' in closed && closed.kind === 'refused' && closed.status === 426, 'an app that rests is asked no further');
+    equal((await gathered({})) instanceof Map, true);
+  });
+
   const refusal = { status: 400, body: { message: '(#100) The value must be a valid insights metric' } };
 
   const asks = (answers: Readonly<Record<string, { status: number; body: object }>>) => {

@@ -163,7 +163,8 @@ suite('errors of the kit', (t) => {
     equal(outcome.kind, 'unknown');
     equal(outcome.failure.platformMessage, '403 Action is blocked');
     equal(behindBoundary(refused(400, { error: { code: 4 } }), now).kind, 'failed');
-    equal(behindBoundary(refused(409, null), now).kind, 'nothing_sent');
+    equal(behindBoundary(refused(409, {}), now).kind, 'nothing_sent');
+    equal(behindBoundary(refused(409, null), now).kind, 'unknown', 'the words of another server');
     equal(behindBoundary({ kind: 'unavailable', reason: '' }, now).kind, 'rate_limited');
   });
 

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Credential } from '#contracts/ports/credentials.ts';
 import {
+  askedBy,
   authorizeUrl,
   exchangeCode,
   newVerifier,
@@ -194,6 +195,10 @@ suite('OAuth 2 of the kit', (t) => {
       ['app-id', undefined, 'a,b', 'offline'],
     );
     assert.match(query.code_challenge ?? '', /^[0-9a-f]{64}$/);
+    const scopes = ['post', 'of_another_release'];
+    const own = toolsOf({});
+    const some = new URL(authorizeUrl({ ...own, oauth: askedBy(own.oauth, { scopes }) }, { ...asked, state: 's' }));
+    assert.equal(some.searchParams.get('scope'), scopes.join(','), 'the settings of an app name what it has');
     const plain = new URL(authorizeUrl(toolsOf({}), { ...asked, state: 's' }));
     assert.equal(plain.searchParams.get('code_challenge'), null);
   });

@@ -39,6 +39,9 @@ suite('x before hostile answers', (t) => {
       ...['{"data":{"id":"x"}}', '{"data":[{"id":"17"}]}', deep].map((body) => answer(200, body)),
       ...[204, 205, 300, 301, 302, 304, 307, 308].map((status) => answer(status, html)),
       ...[408, 500, 502, 503, 504, 520, 599, 999].map((status) => answer(status, html)),
+      // The API of X answers in JSON: a page is of a server in between, and the answer of X may be behind it.
+      ...[400, 403, 404, 405, 407, 409, 410, 421, 425, 499].map((status) => answer(status, html)),
+      ...[400, 403].map((status) => answer(status, '{"title":"Forbi')),
       answer(503, '{"title":"duplicate content","status":403}'),
       { kind: 'silent', reason: 'connection_lost' },
     ];
@@ -48,6 +51,19 @@ suite('x before hostile answers', (t) => {
       const outcome = await adapter.publish(request, new RecordedSteps(request, adapter.boundaryDeadlineMs));
       const what = 'body' in said ? `${said.status} ${said.body}`.slice(0, 80) : String(said.kind);
       assert.deepEqual([outcome.kind, calls.length], ['unknown', 1], what);
+    }
+  });
+
+  t('what turns a call away before X reads it has made nothing, in whatever words', async () => {
+    for (const [status, kind] of [
+      [401, 'failed'],
+      [413, 'failed'],
+      [429, 'rate_limited'],
+    ] as const) {
+      const { adapter } = behind(isCreate, answer(status, html));
+      const request = world.request(await world.account());
+      const outcome = await adapter.publish(request, new RecordedSteps(request, adapter.boundaryDeadlineMs));
+      assert.equal(outcome.kind, kind, String(status));
     }
   });
 

@@ -140,7 +140,7 @@ export const lookUpAccount = async (options: OfApp, token: string, signal: Abort
   const client = new NetworkClient(kit);
   let subscription: string | null = null;
   const found = await offer({
-    ...{ token, said: {}, scopes: [], workspaceId: '' },
+    ...{ token, said: {}, scopes: [], workspaceId: '', endsAt: null },
     call: async (ask) => {
       const answer = await client.callAs(token, ask, signal);
       if (answer.kind === 'ok') subscription = textIn(answer.body.data, 'subscription_type');

@@ -1,0 +1,77 @@
+import type { CommentOutcome, PlatformAdapter } from '#contracts/ports/platform.ts';
+import { beforeBoundary, behindBoundary, behindComment, failureOf, type OkAnswer, unknown } from '../kit/errors.ts';
+import type { Bound } from '../kit/network.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { textIn } from '../shared/members.ts';
+import { boundaryOf } from './find.ts';
+import { articleOf, uploadAll } from './media.ts';
+import { linkTo, postOf, refusalOf } from './post.ts';
+import { enc, isPostId } from './tables.ts';
+
+/** Posts and first comments: one create call an attempt. LinkedIn has no key that makes a second the same. */
+
+const passed = 'the deadline passed before the call was made';
+const noId = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;
+
+/** The answer to a create has no body: its id is in a header. Null: it has none. */
+const madeBy = ({ headers }: OkAnswer): string | null => {
+  const id = (headers['x-restli-id'] ?? headers['x-linkedin-id'] ?? '').replaceAll(/%3A/gi, ':');
+  return isPostId(id) ? id : null;
+};
+
+export const publish =
+  (bound: Bound): PlatformAdapter['publish'] =>
+  async (request, steps) => {
+    const { client, clock } = bound;
+    const subject = subjectOf(request);
+    steps.signal.throwIfAborted();
+    const refusal = refusalOf(request);
+    if (refusal !== null) return { kind: 'failed', failure: failureOf('content', null, refusal) };
+    const ids = await uploadAll({ bound, request, steps });
+    if ('kind' in ids) return ids;
+    const article = await articleOf({ bound, request, steps });
+    const json = postOf(request, ids, article);
+    const open = await client.open(subject, steps.signal);
+    steps.signal.throwIfAborted();
+    if (open.kind !== 'open') return beforeBoundary(open, clock());
+    const signal = await steps.boundary(boundaryOf(request, ids, clock()));
+    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    const answer = await client.once(open, subject, { method: 'POST', path: '/posts', json }, signal);
+    // "Content is a duplicate" names another post: it proves nothing of an earlier call, and is none of ours.
+    if (answer.kind !== 'ok') return behindBoundary(answer, clock());
+    const externalId = madeBy(answer);
+    if (externalId === null) return noId;
+    const publishedAt = new Date(clock()).toISOString();
+    return { kind: 'published', externalId, permalink: linkTo(request, externalId), publishedAt };
+  };
+
+/** The text of a comment is plain: signs of the little text format are signs in it. */
+export const comment =
+  ({ client, clock }: Bound): PlatformAdapter['comment'] =>
+  async (request, signal): Promise<CommentOutcome> => {
+    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    const subject = subjectOf(request);
+    const open = await client.open(subject, signal);
+    if (open.kind !== 'open') return beforeBoundary(open, clock());
+    if (signal.aborted) return { kind: 'deferred', failure: unknown(passed) };
+    const { externalId: object, content: text, account } = request;
+    const json = { actor: account.externalId, object, message: { text } };
+    const path = `/socialActions/${enc(object)}/comments`;
+    const answer = await client.once(open, subject, { method: 'POST', path, json }, signal);
+    if (answer.kind !== 'ok') return behindComment(answer, clock());
+    const externalId = textIn(answer.body, 'commentUrn') ?? textIn(answer.body, '$URN');
+    return externalId === null ? noId : { kind: 'posted', externalId };
+  };
+
+export const removePost =
+  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  async ({ account, externalId }, signal) => {
+    if (!isPostId(externalId)) {
+      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a post') };
+    }
+    const headers = { 'x-restli-method': 'DELETE' };
+    const ask = { method: 'DELETE', path: `/posts/${enc(externalId)}`, headers } as const;
+    const answer = await client.call({ accountId: account.id, targetId: null }, ask, signal);
+    if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
+  };

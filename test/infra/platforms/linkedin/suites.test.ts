@@ -1,0 +1,115 @@
+/** What every network must do, done by the adapter of LinkedIn on the simulated LinkedIn. */
+import { randomUUID } from 'node:crypto';
+import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
+import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
+import { problems } from '#test/support/networks/linkedin/index.ts';
+import type { Fault } from '#test/support/networks/linkedin/state.ts';
+import { type LinkedInAccount, linkedinWorld } from '#test/support/networks/linkedin/world.ts';
+import { suite } from '#test/support/suite.ts';
+
+/** LinkedIn promises no such header; where it comes, it counts. */
+const limited = (ms: number) => ({ ...problems.burst, headers: { 'retry-after': String(Math.ceil(ms / 1_000)) } });
+
+const thenOf = (fault: Parameters<Harness['scripted']>[0], ms: number): Pick<Fault, 'then' | 'times'> => {
+  switch (fault) {
+    case 'rate_limit':
+      return { then: { answer: limited(ms) } };
+    case 'reject':
+      return { then: { answer: problems.too_long } };
+    // The adapter asks once more with a new token.
+    case 'token_death':
+      return { then: { answer: problems.token_expired }, times: 2 };
+    case 'duplicate':
+      return { then: { answer: problems.duplicate } };
+    case 'timeout_before':
+      return { then: 'silent_before' };
+    case 'timeout_after':
+      return { then: 'silent_after' };
+    case 'error_after':
+      return { then: { answerAfter: problems.unavailable } };
+    case 'late':
+      return { then: { lateMs: ms, answer: problems.gateway_timeout } };
+    case 'down':
+      throw new Error('a text alone makes no call before the create');
+  }
+};
+
+const harness = async (holder: 'organization' | 'member'): Promise<Harness> => {
+  const world = await linkedinWorld();
+  const { state, script, close } = world.network;
+  const accounts: LinkedInAccount[] = [];
+  for (let at = 0; at < 100; at += 1) accounts.push(await world[holder]());
+  return {
+    open: async () => world.again().adapter,
+    close: async () => close(),
+    posts: async (targetId) =>
+      state.creates.flatMap(({ tag, postId }) => (tag === targetId && postId !== null ? [postId] : [])),
+    comments: async (targetId) => state.comments.flatMap(({ tag, id }) => (tag === targetId ? [id] : [])),
+    scripted: (fault, ms = 0) => {
+      const says = randomUUID();
+      for (const route of ['POST /rest/posts', 'POST /rest/socialActions/:id/comments']) {
+        script({ route, says, ...thenOf(fault, ms) });
+      }
+      return `Hi ${says}`;
+    },
+    without: ['down'],
+    refusesRepeats: true,
+    ...(holder === 'member' ? { isUnreadable: true as const } : {}),
+    platforms: ['linkedin'],
+    account: () => accounts.pop() as LinkedInAccount,
+    silent: () => null,
+    overrides: () => ({ visibility: 'PUBLIC' }),
+    media: async () => [],
+  };
+};
+
+suite('an organization of linkedin as a platform', (t) => {
+  platformSuite(t, () => harness('organization'));
+});
+
+suite('a member of linkedin as a platform', (t) => {
+  platformSuite(t, () => harness('member'));
+});
+
+const insightsHarness = async (): Promise<InsightsHarness> => {
+  const world = await linkedinWorld({}, { clock: () => Date.now() });
+  const { network, source } = world;
+  const person = network.person();
+  const of = () => world.accountOf(person, `urn:li:organization:${network.organization(person).id}`);
+  const [account, other] = [await of(), await of()];
+  const route = 'GET /rest/organizationalEntityShareStatistics';
+  const faults = {
+    down: { then: { answer: problems.unavailable } },
+    rate_limit: { then: { answer: limited(60_000) } },
+    token_death: { then: { answer: problems.token_expired }, times: 2 },
+  } as const;
+  return {
+    source,
+    platforms: ['linkedin'],
+    close: async () => network.close(),
+    account: () => account,
+    other: () => other,
+    publish: async (_platform, by, fault) => {
+      const { outcome } = await world.publish(world.request(by, { content: randomUUID() }));
+      if (outcome.kind !== 'published') throw new Error(JSON.stringify(outcome));
+      const { externalId, publishedAt } = outcome;
+      const says = encodeURIComponent(externalId);
+      if (fault === 'nonsense') {
+        const numbers = { impressionCount: 'many', uniqueImpressionsCount: -1, likeCount: 1e308, shareCount: {} };
+        const totalShareStatistics = { ...numbers, commentCount: null, clickCount: 'none' };
+        const answer = { status: 200, body: { elements: [{ share: externalId, totalShareStatistics }] } };
+        network.script({ route, says, then: { answer } });
+        network.script({ route: 'GET /rest/socialMetadata', says, then: { answer: problems.access_denied } });
+      } else if (fault !== undefined) network.script({ route, says, ...faults[fault] });
+      return { targetId: randomUUID(), externalId, publishedAt, use: 'feed', hasVideo: false };
+    },
+    remove: async (_platform, { externalId }) => {
+      network.state.deleted.add(externalId);
+    },
+    pass: async () => network.state.advance(3_600_000),
+  };
+};
+
+suite('an organization of linkedin as a source of figures', (t) => {
+  insightsSuite(t, insightsHarness);
+});

@@ -1,0 +1,110 @@
+/**
+ * A process that runs the tests of one file, first as it is and then once for each change that it is told. It loads
+ * anew what depends on the changed file, and nothing else: a test takes milliseconds, where a process takes a third of a
+ * second to load what they all have in common.
+ */
+import { readFileSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Worker } from 'node:worker_threads';
+import type { Message } from '#test/support/suite.ts';
+
+export interface Job {
+  readonly file: string;
+  /** The text of the file with its changes, each behind a switch. */
+  readonly text: string;
+  readonly tests: readonly string[];
+}
+
+/** `id` undefined: the tests ran on the file as it is. */
+export interface Outcome {
+  readonly id: string | undefined;
+  /** Why the tests fail; null: they pass. */
+  readonly fault: string | null;
+}
+
+/** Of one change: one with which a test computes without end is noticed, however busy the machine is. */
+const processorSeconds = 10;
+
+const root = path.resolve(import.meta.dirname, '../..');
+const urlOf = (file: string): string => pathToFileURL(path.join(root, file)).href;
+const bare = (url: string): string => url.split('?run=')[0] ?? url;
+const job = JSON.parse(readFileSync(process.argv[2] ?? '', 'utf8')) as Job;
+const changed = urlOf(job.file);
+const suite = urlOf('test/support/suite.ts');
+const own = urlOf('');
+
+/** Who imports a module, as the first run of the tests finds it. */
+const importers = new Map<string, Set<string>>();
+const fresh = new Set([suite]);
+let run = 0;
+
+registerHooks({
+  resolve: (specifier, context, next) => {
+    const parent = context.parentURL === undefined ? undefined : bare(context.parentURL);
+    const found = next(specifier, { ...context, parentURL: parent });
+    if (!found.url.startsWith(own) || found.url.includes('/node_modules/')) return found;
+    const url = bare(found.url);
+    if (parent !== undefined) importers.set(url, (importers.get(url) ?? new Set()).add(parent));
+    return { ...found, url: fresh.has(url) ? `${url}?run=${run}` : url };
+  },
+  load: (url, context, next) =>
+    bare(url) === changed ? { format: 'module-typescript', source: job.text, shortCircuit: true } : next(url, context),
+});
+
+const dependsOn = (url: string): void => {
+  if (fresh.has(url)) return;
+  fresh.add(url);
+  for (const importer of importers.get(url) ?? []) dependsOn(importer);
+};
+
+/** Ends this process once one change has used up its time: the main thread may never be free again. */
+const beats = new Int32Array(new SharedArrayBuffer(4));
+const watch = `
+  const { workerData: { beats, processorSeconds } } = require('node:worker_threads');
+  let [seen, since] = [-1, process.cpuUsage()];
+  setInterval(() => {
+    if (beats[0] !== seen) [seen, since] = [beats[0], process.cpuUsage()];
+    const { user, system } = process.cpuUsage(since);
+    if (user + system > processorSeconds * 1e6) process.kill(process.pid, 'SIGKILL');
+  }, 200);`;
+new Worker(watch, { eval: true, workerData: { beats, processorSeconds } });
+
+const answer = process.send?.bind(process);
+/** What the file that runs now came to. */
+let ended: (fault: string | null) => void = () => {};
+process.send = (message: Message, done?: unknown): boolean => {
+  if (message.kind === 'report') {
+    const { declared, passed, failures } = message;
+    ended(failures.length > 0 || passed < declared || declared === 0 ? failures.join('; ') || 'too few tests' : null);
+  }
+  if (typeof done === 'function') done();
+  return true;
+};
+// Each suite listens to the end of the channel.
+process.setMaxListeners(0);
+const thrown = (error: unknown): void => ended(error instanceof Error ? (error.stack ?? error.message) : String(error));
+process.on('uncaughtException', thrown);
+process.on('unhandledRejection', thrown);
+
+/** Each test file has a suite of its own, and the changed file anew. */
+const faultOf = async (test: string): Promise<string | null> => {
+  run += 1;
+  const { promise, resolve } = Promise.withResolvers<string | null>();
+  ended = resolve;
+  await import(`${urlOf(test)}?run=${run}`).catch(thrown);
+  return promise;
+};
+
+const tell = async (id: string | undefined): Promise<void> => {
+  Atomics.add(beats, 0, 1);
+  Object.assign(globalThis, { __stryker__: id === undefined ? {} : { activeMutant: id } });
+  let fault: string | null = null;
+  for (const test of job.tests) fault ??= await faultOf(test);
+  answer?.({ id, fault } satisfies Outcome);
+};
+
+await tell(undefined);
+for (const url of [changed, ...job.tests.map(urlOf)]) dependsOn(url);
+process.on('message', (id: string) => void tell(id));
