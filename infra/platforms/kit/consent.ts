@@ -149,6 +149,8 @@ const unreadOf = (words: Words, name: string, answer: NotOk): RefusedConnect => 
   return refused(passes ? words.later : words.unread);
 };
 
+const revokeMs = 5_000;
+
 export const consentOf = (options: ConsentOptions): ConsentConnector => {
   const { client, offer, oauth, name, says } = options;
   const words = wordsOf(name);
@@ -156,8 +158,9 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
    * The consent of an account that is not connected must not stay alive at the network, unless its end would end the
    * other accounts of that person.
    */
-  const unwanted = async (credential: NewCredential, why: RefusedConnect, signal: AbortSignal) => {
-    if (oauth.grant === 'account') await revokeTokens(options, credential, nobody, signal);
+  const unwanted = async (credential: NewCredential, why: RefusedConnect) => {
+    // The time of the login may be over: that is one of the reasons.
+    if (oauth.grant === 'account') await revokeTokens(options, credential, nobody, AbortSignal.timeout(revokeMs));
     return why;
   };
   const finish = async (
@@ -173,14 +176,18 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
       return ofApp.includes(error) || isOfClient ? words.refusesApp(error, reason) : refused(words.again);
     }
     const { credential, said } = exchanged;
-    const refusal = (why: RefusedConnect) => unwanted(credential, why, signal);
+    const refusal = (why: RefusedConnect) => unwanted(credential, why);
     // RFC 6749, 5.1: an answer without scopes grants what was asked for.
     const scopes = exchanged.scopes.length === 0 ? Object.keys(oauth.scopes) : exchanged.scopes;
     const missing = missingOf(options, scopes);
     if (missing.length > 0) return refusal(refused(words.missing(missing)));
     const token = textIn(credential.secret, 'accessToken') ?? '';
     const call = (ask: Ask) => client.callAs(token, ask, signal);
-    const offered = await offer({ call, token, said, scopes, workspaceId, endsAt: credential.expiresAt });
+    const login = { call, token, said, scopes, workspaceId, endsAt: credential.expiresAt };
+    const offered = await offer(login).catch(async (error: unknown) => {
+      await refusal(refused(words.later));
+      throw error;
+    });
     if (offered.kind !== 'offered') return refusal(unreadOf(words, name, offered));
     const granted = offered.granted ?? scopes;
     const declined = missingOf(options, granted);

@@ -64,6 +64,30 @@ suite('consent of the kit', (t) => {
     },
   );
 
+  t(
+    'a consent that nothing came of is taken back, also when its time is over or its accounts could not be read',
+    async () => {
+      const over = new AbortController();
+      const connector = connectorOf(async () => {
+        over.abort(new Error('the time of the page is over'));
+        return { kind: 'silent', reason: 'aborted' };
+      });
+      const asked = {
+        answer: new Map([['code', 'c']]),
+        kept: { verifier: 'v' },
+        redirectUri,
+        workspaceId: randomUUID(),
+      };
+      assert.equal((await connector.finish(asked, over.signal)).kind, 'refused');
+      assert.equal(revoked(), 1);
+      const broken = finish(async () => {
+        throw new Error('an answer that nobody reads');
+      });
+      await assert.rejects(broken, /nobody reads/);
+      assert.equal(revoked(), 2);
+    },
+  );
+
   t('a login that has one account shares no grant', async () => {
     const outcome = await finish(async () => ({ ...two, accounts: two.accounts.slice(0, 1) }));
     assert.ok(outcome.kind === 'accounts');
