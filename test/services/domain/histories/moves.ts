@@ -18,8 +18,10 @@ export type Move =
   | { readonly move: 'wait for'; readonly index: number }
   /** The due time is near: too late for the network's own scheduler. */
   | { readonly move: 'draw near'; readonly index: number }
-  /** Nobody works the target off until it is overdue; of a post that its network looks at: until it should show it. */
+  /** Nobody works the target off until it is overdue. */
   | { readonly move: 'neglect'; readonly index: number }
+  /** The network accepts the post; what it says at the end of its limit, if any history says it. */
+  | { readonly move: 'accept'; readonly index: number; readonly end: CommandName | null }
   /** What a worker does next with the target; 0: what it does when all goes well. */
   | { readonly move: 'work'; readonly index: number; readonly choice: number }
   | {
@@ -98,6 +100,13 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [24, fc.record({ move: always('wait for'), index })],
   [12, fc.record({ move: always('draw near'), index })],
   [10, fc.record({ move: always('neglect'), index })],
+  [
+    24,
+    fc.record({
+      ...{ move: always('accept'), index },
+      end: fc.constantFrom(null, null, 'not shown', 'not shown', 'settle failed', 'settle published'),
+    }),
+  ],
   [
     8,
     fc.record({
@@ -185,7 +194,14 @@ export const play = (world: World, one: Move): void => {
     case 'neglect':
       world.waitFor(at);
       world.now += overdueAfterMs;
-      tell(world, at, state.status === 'processing' ? 'not shown' : 'overdue');
+      tell(world, at, 'overdue');
+      break;
+    case 'accept':
+      world.waitFor(at);
+      for (const name of ['start', 'boundary', 'accepted'] as const) tell(world, at, name);
+      if (one.end === null) break;
+      world.waitFor(at);
+      tell(world, at, one.end);
       break;
     case 'work': {
       if (one.choice === 0 && state.status !== 'handed_to_platform' && state.status !== 'processing') world.waitFor(at);
