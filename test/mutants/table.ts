@@ -247,7 +247,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('invite'),
   domain('media'),
   domain('platforms/gate', {
-    tests: ['gate', 'gate-media'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    tests: ['platforms/gate', 'platforms/gate-media', 'preview'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('No scope that a network grants is called so.', ['[]', '["Stryker was here"]', 'scopes = []']),
       ...unnoticed(
@@ -364,7 +364,25 @@ export const mutatedFiles: readonly MutatedFile[] = [
     tests: people,
     survivors: unnoticed('Only an accepted invitation has a person.', ["state.status === 'accepted'", 'true']),
   }),
-  domain('client-rules'),
+  domain('client-rules', {
+    survivors: [
+      ...unnoticed('One short entry breaks no bound.', ['[]', '["Stryker was here"]', ': []']),
+      ...unnoticed('No allowed host is called so.', ["''", '"Stryker was here!"', 'hostname']),
+      ...unnoticed('The root of the words is never looked at.', ['at !== banned', 'true']),
+      ...unnoticed(
+        'Behind the last word is none, and no word is empty.',
+        ['start < words.length', 'start <= words.length'],
+        ['index < words.length', 'true'],
+        ['index < words.length', 'index <= words.length'],
+        ["''", '"Stryker was here!"', 'words[index]'],
+      ),
+      ...unnoticed(
+        'It only saves the look at the links.',
+        ["policy === 'any'", 'false', 'return null'],
+        ["'any'", '""', 'return null'],
+      ),
+    ],
+  }),
   domain('observed-limits', {
     survivors: [
       ...unnoticed(
@@ -378,7 +396,10 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('targetcalls'),
   domain('canonical'),
   domain('shown-content'),
-  post('post-approval'),
+  post('post-approval', {
+    tests: ['post-approval', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
+    survivors: unnoticed('A revise that is held has an approval.', ['approval === null', 'false', 'asking?.revision']),
+  }),
   post('post-bodies'),
   post('post-recycle', {
     survivors: unnoticed('It falls to the next case, where no next run has the day of none.', [
@@ -387,6 +408,15 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   }),
   post('post-state', {
+    survivors: [
+      ...unnoticed('A revision is a number.', ['[]', '["Stryker was here"]', 'planHeld']),
+      ...unnoticed('Only a revise can be held.', ["one.kind === 'revise'", 'true']),
+      ...unnoticed(
+        'No revision is both of a release and of what it is asked for.',
+        ['revision > ask', 'revision >= ask', "kind === 'release'"],
+        ['revision < next', 'revision <= next'],
+      ),
+    ],
     tests: ['post-approval', 'post-bodies', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
   post('recycle-times'),
