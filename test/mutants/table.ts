@@ -89,6 +89,14 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ["outcome === 'failed'", 'true'],
       ['failure !== null', 'true'],
     ),
+    ...unnoticed('The next case is about published targets, none of which had a place to lose.', [
+      "case 'TargetPlaceLapsed': return state;",
+      "case 'TargetPlaceLapsed':",
+    ]),
+    ...unnoticed('Of two equal instants either is the later one.', [
+      'occurredAt < common.dueAt',
+      'occurredAt <= common.dueAt',
+    ]),
   ]),
   target('absence', 'target'),
   target('first-comment', 'target-comment'),
@@ -402,10 +410,13 @@ export const mutatedFiles: readonly MutatedFile[] = [
   }),
   post('post-bodies'),
   post('post-recycle', {
-    survivors: unnoticed('It falls to the next case, where no next run has the day of none.', [
-      "case 'PlanRecycle': return recycle.next === null ? planned(recycle, command.then) : [];",
-      "case 'PlanRecycle':",
-    ]),
+    survivors: [
+      ...unnoticed('It falls to the next case, where no next run has the day of none.', [
+        "case 'PlanRecycle': return recycle.next === null ? planned(recycle, command.then) : [];",
+        "case 'PlanRecycle':",
+      ]),
+      ...unnoticed('No text is after null.', ['until !== null', 'true']),
+    ],
   }),
   post('post-state', {
     survivors: [
