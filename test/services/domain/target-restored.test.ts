@@ -78,7 +78,7 @@ suite('a target after a restore', (t) => {
         .then([bare(lost)]);
     }
     const after = [scheduled(at(50)), started(), boundary, unknown, lost];
-    const seen: Event = { type: 'TargetAbsenceObserved', at: at(900), data: { observedAt: at(900) } };
+    const seen: Event = { type: 'TargetAbsenceObserved', at: at(900), data: { ...claim, observedAt: at(900) } };
     deepEqual(state([...after.slice(0, -1), seen, lost]), { ...state(after), absences: [] });
     given(after)
       .when({ type: 'Settle', by: 'reconcile', now: at(2_000), outcome: { kind: 'absent', proof: true } })
