@@ -121,7 +121,15 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ],
     ),
   }),
-  target('restored', 'target-restored'),
+  target('restored', 'target-restored', [
+    ...unnoticed('No text is after null.', ['common.knownAt !== null', 'true'], ['at === null', 'false']),
+    ...unnoticed(
+      'The only segment is the first one.',
+      ['segments[0]?.content', 'segments[0].content'],
+      ["''", '"Stryker was here!"', 'segments[0]'],
+    ),
+    ...unnoticed('Only an unknown outcome is restored or asked about.', ["state.status === 'outcome_unknown'", 'true']),
+  ]),
   target('shift', 'target-shift'),
   target('outcome', 'target', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [

@@ -210,6 +210,7 @@ suite('rules of a client', (t) => {
       deepEqual(codes({ requiredHashtags: [tag] }, text), [], `${tag} in ${text}`);
       deepEqual(codes({ requiredHashtags: [tag] }, 'x ad'), ['hashtag_missing'], tag);
     }
+    deepEqual(codes({ requiredHashtags: ['C#'] }, 'x #c'), ['hashtag_missing']);
     ok(isSilent(readRules({ requiredHashtags: ['#', ' ＃ '] })));
   });
 

@@ -203,6 +203,9 @@ suite('a target after a restore', (t) => {
       [false, false, true],
     );
     deepEqual(known([scheduled(at(50)), started(), boundary, unknown, lost, settled]), true);
-    deepEqual(wasDueBefore(state([scheduled(at(50))]) as ScheduledTarget, restore), true);
+    deepEqual(known([scheduled(at(50)), started(restoredAt)]), false);
+    const wasDue = (events: readonly Event[]) => wasDueBefore(state(events) as ScheduledTarget, restore);
+    const failed: Event = { type: 'TargetFailed', at: at(100), data: { ...claim, failure } };
+    deepEqual([[scheduled(at(50))], [scheduled(at(50)), started(), failed]].map(wasDue), [true, false]);
   });
 });
