@@ -230,7 +230,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('content', {
-    tests: ['content', 'post-media'].map((one) => `test/services/domain/${one}.test.ts`),
+    tests: ['content', 'content-hash', 'post-media'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed(
         'What goes out as a thread has one.',
@@ -439,7 +439,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     tests: ['post-approval', 'post-bodies', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
   post('recycle-times'),
-  domain('workspace'),
+  domain('workspace', { tests: ['test/services/domain/workspace.test.ts', ...people] }),
   domain('engagement'),
   domain('ids', { tests: ['test/services/domain/ids.test.ts', 'test/names-on-disk.test.ts'] }),
   domain('report-windows', {
