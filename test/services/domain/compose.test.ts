@@ -450,7 +450,7 @@ suite('the targets that a fault of a body concerns', (t) => {
   });
   const concerned = (path: string, accountId?: string) =>
     all
-      .filter((one) => concerns(body, one, { path, code: 'c', message: 'm', ...(accountId && { accountId }) }))
+      .filter((one) => concerns(body, one, { path, code: 'required', message: 'm', ...(accountId && { accountId }) }))
       .map(({ platform }) => platform);
 
   t('are those that get what it names', () => {
