@@ -315,6 +315,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('preview', {
+    tests: ['preview', 'post-warnings'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
       ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
