@@ -76,7 +76,7 @@ export const rulesIssues = (rules: ClientFields['rules']): readonly Issue[] => {
 };
 
 /** Equal for texts that differ in case, width or composition alone. */
-const folded = (text: string): string => text.normalize('NFKC').toUpperCase().toLowerCase().normalize('NFC');
+const folded = (text: string): string => text.normalize('NFKC').toLowerCase().toUpperCase().normalize('NFC');
 
 const tokensOf = (text: string): readonly string[] => text.match(/#?[\p{L}\p{M}\p{N}_]+/gu) ?? [];
 const bare = (token: string): string => (token.startsWith('#') ? token.slice(1) : token);

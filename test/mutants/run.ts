@@ -3,7 +3,7 @@
  * notice is a rule that no test holds. `--help` lists the options.
  */
 import { type ChildProcess, fork, spawnSync } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import type { Job, Outcome } from './child.ts';
@@ -72,10 +72,11 @@ const run = (program: string, args: readonly string[], cwd: string = root): void
  */
 const install = (): void => {
   mkdirSync(installed, { recursive: true });
-  const wanted = readFileSync(path.join(stryker, 'package-lock.json'), 'utf8');
+  const names = ['package.json', 'package-lock.json', 'change.mjs'];
+  const wanted = names.map((name) => readFileSync(path.join(stryker, name), 'utf8')).join('');
   const stamp = path.join(installed, 'installed.json');
-  for (const name of readdirSync(stryker)) cpSync(path.join(stryker, name), path.join(installed, name));
   if (existsSync(stamp) && readFileSync(stamp, 'utf8') === wanted) return;
+  for (const name of names) cpSync(path.join(stryker, name), path.join(installed, name));
   print('Installing StrykerJS (once)…');
   run('npm', ['ci', '--no-fund', '--no-audit', '--loglevel=error'], installed);
   writeFileSync(stamp, wanted);

@@ -89,6 +89,14 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ["outcome === 'failed'", 'true'],
       ['failure !== null', 'true'],
     ),
+    ...unnoticed('The next case is about published targets, none of which had a place to lose.', [
+      "case 'TargetPlaceLapsed': return state;",
+      "case 'TargetPlaceLapsed':",
+    ]),
+    ...unnoticed('Of two equal instants either is the later one.', [
+      'occurredAt < common.dueAt',
+      'occurredAt <= common.dueAt',
+    ]),
   ]),
   target('absence', 'target'),
   target('first-comment', 'target-comment'),
@@ -113,7 +121,15 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ],
     ),
   }),
-  target('restored', 'target-restored'),
+  target('restored', 'target-restored', [
+    ...unnoticed('No text is after null.', ['common.knownAt !== null', 'true'], ['at === null', 'false']),
+    ...unnoticed(
+      'The only segment is the first one.',
+      ['segments[0]?.content', 'segments[0].content'],
+      ["''", '"Stryker was here!"', 'segments[0]'],
+    ),
+    ...unnoticed('Only an unknown outcome is restored or asked about.', ["state.status === 'outcome_unknown'", 'true']),
+  ]),
   target('shift', 'target-shift'),
   target('outcome', 'target', [
     ...unnoticed('What was never published has no `removedAt`, so the second half of the condition holds too.', [
@@ -214,7 +230,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('content', {
-    tests: ['content', 'post-media'].map((one) => `test/services/domain/${one}.test.ts`),
+    tests: ['content', 'content-hash', 'post-media'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed(
         'What goes out as a thread has one.',
@@ -247,7 +263,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('invite'),
   domain('media'),
   domain('platforms/gate', {
-    tests: ['gate', 'gate-media'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    tests: ['platforms/gate', 'platforms/gate-media', 'preview'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('No scope that a network grants is called so.', ['[]', '["Stryker was here"]', 'scopes = []']),
       ...unnoticed(
@@ -299,6 +315,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   post('preview', {
+    tests: ['preview', 'post-warnings'].map((one) => `test/services/domain/${one}.test.ts`),
     survivors: [
       ...unnoticed('A plan answers each need that is asked of it.', ['plan?.outcome', 'plan.outcome']),
       ...unnoticed('Only a file that failed has a failure.', ["status !== 'failed'", 'false']),
@@ -364,7 +381,25 @@ export const mutatedFiles: readonly MutatedFile[] = [
     tests: people,
     survivors: unnoticed('Only an accepted invitation has a person.', ["state.status === 'accepted'", 'true']),
   }),
-  domain('client-rules'),
+  domain('client-rules', {
+    survivors: [
+      ...unnoticed('One short entry breaks no bound.', ['[]', '["Stryker was here"]', ': []']),
+      ...unnoticed('No allowed host is called so.', ["''", '"Stryker was here!"', 'hostname']),
+      ...unnoticed('The root of the words is never looked at.', ['at !== banned', 'true']),
+      ...unnoticed(
+        'Behind the last word is none, and no word is empty.',
+        ['start < words.length', 'start <= words.length'],
+        ['index < words.length', 'true'],
+        ['index < words.length', 'index <= words.length'],
+        ["''", '"Stryker was here!"', 'words[index]'],
+      ),
+      ...unnoticed(
+        'It only saves the look at the links.',
+        ["policy === 'any'", 'false', 'return null'],
+        ["'any'", '""', 'return null'],
+      ),
+    ],
+  }),
   domain('observed-limits', {
     survivors: [
       ...unnoticed(
@@ -378,19 +413,34 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('targetcalls'),
   domain('canonical'),
   domain('shown-content'),
-  post('post-approval'),
+  post('post-approval', {
+    tests: ['post-approval', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
+    survivors: unnoticed('A revise that is held has an approval.', ['approval === null', 'false', 'asking?.revision']),
+  }),
   post('post-bodies'),
   post('post-recycle', {
-    survivors: unnoticed('It falls to the next case, where no next run has the day of none.', [
-      "case 'PlanRecycle': return recycle.next === null ? planned(recycle, command.then) : [];",
-      "case 'PlanRecycle':",
-    ]),
+    survivors: [
+      ...unnoticed('It falls to the next case, where no next run has the day of none.', [
+        "case 'PlanRecycle': return recycle.next === null ? planned(recycle, command.then) : [];",
+        "case 'PlanRecycle':",
+      ]),
+      ...unnoticed('No text is after null.', ['until !== null', 'true']),
+    ],
   }),
   post('post-state', {
+    survivors: [
+      ...unnoticed('A revision is a number.', ['[]', '["Stryker was here"]', 'planHeld']),
+      ...unnoticed('Only a revise can be held.', ["one.kind === 'revise'", 'true']),
+      ...unnoticed(
+        'No revision is both of a release and of what it is asked for.',
+        ['revision > ask', 'revision >= ask', "kind === 'release'"],
+        ['revision < next', 'revision <= next'],
+      ),
+    ],
     tests: ['post-approval', 'post-bodies', 'post'].map((one) => `test/services/domain/${one}.test.ts`),
   }),
   post('recycle-times'),
-  domain('workspace'),
+  domain('workspace', { tests: ['test/services/domain/workspace.test.ts', ...people] }),
   domain('engagement'),
   domain('ids', { tests: ['test/services/domain/ids.test.ts', 'test/names-on-disk.test.ts'] }),
   domain('report-windows', {

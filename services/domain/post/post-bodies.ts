@@ -57,12 +57,12 @@ export const withSubmission = <Post>(post: Bodies<Post>): Bodies<Post> => {
   return { ...post, body: replaced.body, bodyRevision: replaced.revision, asked, replaced: null };
 };
 
-/** What was asked for is the released body. The campaign is of the post, and may have changed since it was asked. */
+/** What was asked for is the released body; only a released post has one beside. The campaign is of the post, and may have changed since it was asked. */
 export const withRelease = <Post>(post: Bodies<Post>): Bodies<Post> => {
   const { asked, body } = post;
   if (asked === null) return { ...post, released: true };
   const next = { ...asked.body, campaignId: body.campaignId };
-  return { ...post, released: true, body: next, bodyRevision: asked.revision, asked: null };
+  return { ...post, body: next, bodyRevision: asked.revision, asked: null };
 };
 
 /** The campaign is of the post, not of one of its bodies. */

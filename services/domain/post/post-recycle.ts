@@ -163,8 +163,8 @@ export const decideRecycle = (command: RecycleCommand, about: About): readonly P
   }
 };
 
-export const stopped = (recycle: Recycle | null, reason: Recycle['stoppedReason']): Recycle | null =>
-  recycle === null || !recycle.enabled ? recycle : { ...recycle, enabled: false, next: null, stoppedReason: reason };
+const stopped = (recycle: Recycle, reason: Recycle['stoppedReason']): Recycle =>
+  !recycle.enabled ? recycle : { ...recycle, enabled: false, next: null, stoppedReason: reason };
 
 const tried = (recycle: Recycle, attempt: string | null): Recycle['attempts'] =>
   [...recycle.attempts, attempt].slice(-maxRecycleFailures);

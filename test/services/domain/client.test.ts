@@ -1,5 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { bearsName, client, retriesWhenAbsent } from '#domain/client.ts';
+import { bearsName, client, letsLateFail, retriesWhenAbsent } from '#domain/client.ts';
+import { birthOf } from '#domain/decider.ts';
 import type { ClientEvent } from '#schemas/client.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { clientFields } from '#test/support/samples.ts';
@@ -18,6 +19,15 @@ suite('client', (t) => {
     given([created])
       .when({ type: 'Create', fields: { ...clientFields, name: 'Other' } })
       .then([]);
+  });
+
+  t('begins with its creation, not with the lapse of a claim before it', () => {
+    deepEqual(birthOf(client, [lapsed, created]), created);
+  });
+
+  t('only the exact rule lets a late approval fail', () => {
+    equal(letsLateFail({ approvalLate: 'fail' }), true);
+    for (const rules of [{}, { approvalLate: 'publish' }, { approvalLate: true }]) equal(letsLateFail(rules), false);
   });
 
   t('records only the members that changed', () => {

@@ -1,12 +1,14 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import {
   bodyIssues,
+  concerns,
   draftMediaIssues,
   emptyIssues,
   gateIssues,
   mediaIssues,
   type PostAsset,
   type PostAssets,
+  placeOf,
 } from '#domain/post/compose.ts';
 import type { Destination } from '#domain/post/scheduling.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
@@ -435,5 +437,45 @@ suite('the content of each target', (t) => {
     const covered = postBody({ mediaIds: ['short'], coverMediaId: 'dot', variants: [variant('youtube')] });
     deepEqual(paths(gateIssues(covered, [to('a', 'youtube'), to('b', 'x')], assets)), ['/coverMediaId']);
     deepEqual(paths(gateIssues(postBody(), [to('a', 'instagram'), to('b', 'x')], assets)), ['/mediaIds']);
+  });
+});
+
+suite('the targets that a fault of a body concerns', (t) => {
+  const all = [to('a', 'x'), to('b', 'bluesky'), to('c', 'instagram'), to('d', 'tiktok')];
+  const body = postBody({
+    mediaIds: ['m'],
+    variants: [variant('bluesky', { mediaIdsOverride: ['n'] }), ...Array.from({ length: 9 }, () => variant('youtube'))],
+    thread: { segments: [{ content: 'one', mediaIds: ['o'] }] },
+    coverMediaId: 'p',
+  });
+  const concerned = (path: string, accountId?: string) =>
+    all
+      .filter((one) => concerns(body, one, { path, code: 'required', message: 'm', ...(accountId && { accountId }) }))
+      .map(({ platform }) => platform);
+
+  t('are those that get what it names', () => {
+    deepEqual(concerned('/mediaIds/0'), ['instagram', 'tiktok']);
+    deepEqual(concerned('/variants/0/mediaIdsOverride/0'), ['bluesky']);
+    deepEqual(concerned('/thread/segments/0/mediaIds/0'), ['x']);
+    deepEqual(concerned('/thread/segments/0/content'), ['x']);
+    deepEqual(concerned('/coverMediaId'), ['instagram']);
+    deepEqual(concerned('/coverFrameMs'), ['tiktok']);
+    deepEqual(concerned('/variants/0/overrides/langs'), ['bluesky']);
+    deepEqual(concerned('/variants/10/overrides/langs'), []);
+    deepEqual(concerned('/other/variants/0/overrides/langs'), []);
+    deepEqual(concerned('/variants/x/overrides/langs'), []);
+    deepEqual(concerned('/content'), []);
+    deepEqual(concerned('/content', 'b'), ['bluesky']);
+  });
+
+  t('get a file from the first place that goes to them', () => {
+    deepEqual(
+      ['m', 'n', 'o'].map((id) => all.map((one) => placeOf(body, one, id))),
+      [
+        ['/mediaIds', '/mediaIds', '/mediaIds/0', '/mediaIds/0'],
+        ['/mediaIds', '/variants/0/mediaIdsOverride/0', '/mediaIds', '/mediaIds'],
+        ['/thread/segments/0/mediaIds/0', '/mediaIds', '/mediaIds', '/mediaIds'],
+      ],
+    );
   });
 });

@@ -1,7 +1,7 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { contentFor, firstCommentOf, goesOutAsThread } from '#domain/post/content.ts';
+import { contentFor, excerptOf, firstCommentOf, goesOutAsThread } from '#domain/post/content.ts';
 import { platforms } from '#schemas/common.ts';
-import type { Variant } from '#schemas/post.ts';
+import { excerptLength, type Variant } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -69,5 +69,20 @@ suite('content of a post for one network', (t) => {
     for (const firstComment of [undefined, null, '', ' \n', '\u200b\u3164', 7, ['hi']])
       equal(firstCommentOf('x', { firstComment }), null);
     equal(firstCommentOf('x', {}), null);
+  });
+
+  t('is named by its beginning, with no character cut in two', () => {
+    const text = 'x'.repeat(excerptLength - 1);
+    for (const [last, kept] of [
+      ['y', 'y'],
+      ['\u{1f600}', ''],
+      ['\u{10000}', ''],
+      ['\u{10fc00}', ''],
+      ['\u{ffff}', '\u{ffff}'],
+      ['\u{e000}', '\u{e000}'],
+    ] as const) {
+      equal(excerptOf(`${text}${last}more`), `${text}${kept}`);
+    }
+    equal(excerptOf('short'), 'short');
   });
 });

@@ -2,11 +2,14 @@ import { equal, match, notEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   accountIdOf,
+  approvalIdOf,
   causedIdOf,
   clientNameIdOf,
   keyedIdOf,
   normaliseName,
+  recycledPostIdOf,
   targetIdOf,
+  tenantIdOf,
   testTwinIdOf,
   uuidv5,
 } from '#domain/ids.ts';
@@ -30,6 +33,12 @@ suite('ids', (t) => {
       targetIdOf(one, two, 1),
       targetIdOf(one, two, 2),
       targetIdOf(two, one, 1),
+      approvalIdOf(one, 1),
+      approvalIdOf(one, 2),
+      uuidv5(one, '\n1'),
+      recycledPostIdOf(one, 1),
+      recycledPostIdOf(one, 1, '2026-01-01T00:00:00.000Z'),
+      recycledPostIdOf(one, 1, '2026-01-02T00:00:00.000Z'),
       accountIdOf(one, 'x', '42'),
       accountIdOf(one, 'threads', '42'),
       accountIdOf(two, 'x', '42'),
@@ -44,6 +53,11 @@ suite('ids', (t) => {
     ];
     equal(new Set(names).size, names.length);
     for (const name of names) match(name, new RegExp(uuidPattern));
+  });
+
+  t('the tenant is the live workspace, or its twin', () => {
+    equal(tenantIdOf(one, 'live'), one);
+    equal(tenantIdOf(one, 'test'), testTwinIdOf(one));
   });
 
   t('parts that are split elsewhere give another id', () => {

@@ -124,6 +124,10 @@ suite('the approval of a post', (t) => {
     given([...whole, canceling('post_canceled', 'a')])
       .when(release(1))
       .then([released(1)]);
+    // The cancel of a rejection came too late for a target.
+    given([...whole, canceling('approval_rejected', 'a', 'b'), skipped(2, 'a')])
+      .when(release(1))
+      .refused(gone);
     const { approval, intents } = live(...whole, { ...released(1), at: '2026-01-01T00:00:07.000Z' });
     deepEqual(approval, {
       ...{ id: approvalIdOf(postId, 1), request: 1, hash: 'h1', status: 'released', targetIds: ['a', 'b'] },
@@ -219,6 +223,7 @@ suite('the approval of a post', (t) => {
     // Another intent came too late: the request stays as it is.
     deepEqual(live(...both, canceling('post_canceled', 'b'), skipped(3, 'b')).approval?.targetIds, ['a', 'b']);
     equal(live(scheduled, revised('a'), skipped(1, 'a')).approval, null);
+    deepEqual(live(...whole, canceling('post_canceled', 'b'), skipped(2, 'b')).approval?.targetIds, ['a', 'b']);
     const later = [...both, released(1), { ...revised('a'), commandId: 'r2' }];
     deepEqual(live(...later, skipped(4, 'a')).approval?.targetIds, ['a', 'b'], 'it asked for nothing');
     equal(statusOf(state([scheduled, revised('a'), asked(1, 'a'), skipped(1, 'a')])), 'scheduled');

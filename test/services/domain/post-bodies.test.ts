@@ -57,6 +57,11 @@ suite('the bodies of a post', (t) => {
     deepEqual(texts(live(...waiting)), ['first', 'second']);
     deepEqual(texts(live(...waiting, revised('third', 'a'), asking(2, 'a'))), ['first', 'third']);
     equal(newestBody(live(...waiting)).content, 'second');
+    // A submission holds the revise right before it, and no other.
+    const joined: PostEvent = { type: 'PostCampaignChanged', data: { campaignId: 'c9', previousCampaignId: null } };
+    equal(live(scheduled, revised('second', 'a')).replaced?.body.content, 'first');
+    equal(live(scheduled, revised('second', 'a'), joined).replaced, null);
+    equal(live(scheduled, joined).replaced, null);
     equal(
       newestBody(live(...waiting.slice(0, -1))).content,
       'second',
@@ -66,6 +71,8 @@ suite('the bodies of a post', (t) => {
 
   t('a release makes it the released body, with the campaign that the post has by then', () => {
     const joined: PostEvent = { type: 'PostCampaignChanged', data: { campaignId: 'c9', previousCampaignId: null } };
+    const alone = live(scheduled, joined);
+    deepEqual([alone.body.campaignId, alone.asked], ['c9', null]);
     const { asked, body: before } = live(...waiting, joined);
     deepEqual([before.campaignId, asked?.body.campaignId], ['c9', 'c9']);
     const after = live(...waiting, joined, released(1));
@@ -139,6 +146,11 @@ suite('the bodies of a post', (t) => {
     // The target still has the former content, which was never approved.
     const next = [...waiting, revised('third', 'a'), asking(2, 'a'), released(2)];
     deepEqual([isReleased(next, 'a', 2), isReleased(next, 'a', 4)], [false, true]);
+    const cancel: PostEvent = {
+      type: 'PostTargetsChanged',
+      data: { change: { kind: 'cancel', reason: 'post_canceled' }, targetIds: ['a'] },
+    };
+    equal(isReleased([...waiting, cancel], 'a', 2), false, 'a cancel is no release');
     const plans = [held, asking(1, 'a', 'b')];
     deepEqual([isReleased(plans, 'a', 0), isReleased([...plans, released(1)], 'a', 0)], [false, true]);
   });

@@ -228,7 +228,9 @@ suite('the recycling of a post', (t) => {
       .when({ type: 'StopRecycle', reason: 'failures' })
       .then([cleared('failures')]);
     const canceled: PostEvent = { type: 'PostCanceled', data: { reason: 'targets_canceled' } };
-    equal(recycleOf([live, settled('canceled'), canceled]), null);
+    for (const event of [canceled, plannedOn(first), recycled(1), cleared('times')]) {
+      equal(recycleOf([live, settled('canceled'), event]), null);
+    }
     const before = recycleOf([live, wasSet, cleared('failures'), settled('canceled'), canceled]);
     equal(before?.stoppedReason, 'failures');
     const stopped = recycleOf([live, wasSet, settled('canceled'), canceled]);

@@ -2,6 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   bearsExternalRef,
+  lacksIntent,
   type PostCommand,
   type PostState,
   post,
@@ -285,6 +286,26 @@ suite('post', (t) => {
       ]);
     const after = state([...events, skipped(2, 'b')]);
     deepEqual(after.status === 'live' && after.intents.map((one) => one.skipped), [[], ['b']]);
+  });
+
+  t('lacks an intent that names a target and was neither applied to it nor came too late', () => {
+    const lacks = (events: readonly PostEvent[], id: string, applied: number): boolean => {
+      const now = state(events);
+      return now.status === 'live' && lacksIntent(now, id, applied);
+    };
+    const events = [scheduled, intent('a'), revised('a', 'b')];
+    deepEqual(
+      [-1, 0, 1, 2].map((applied) => lacks(events, 'a', applied)),
+      [true, true, true, false],
+    );
+    deepEqual(
+      [0, 1, 2].map((applied) => lacks(events, 'b', applied)),
+      [true, true, false],
+    );
+    equal(lacks(events, 'c', -1), false);
+    equal(lacks([scheduled], 'a', -1), false);
+    equal(lacks([...events, skipped(2, 'b')], 'b', -1), false);
+    equal(lacks([...events, skipped(2, 'b')], 'a', 1), true);
   });
 
   t('events that do not fit are ignored', () => {

@@ -2,13 +2,18 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import fc from 'fast-check';
 import {
   afterRun,
+  afterTooEarly,
+  beforeOf,
   nextRun,
   patternOf,
   requestedTimes,
   runToPrepare,
   scheduleOfTimes,
 } from '#domain/post/recycle-times.ts';
-import { planned } from '#test/support/samples.ts';
+import { target as targetStream } from '#domain/post-target/target.ts';
+import type { TargetEvent } from '#schemas/target.ts';
+import { deciding } from '#test/support/deciding.ts';
+import { failure, planned } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -117,6 +122,56 @@ suite('times of copies', (t) => {
     equal(next({ a: '2027-12-01T21:00:00.001Z' }, 1, 2), '2027-12-03T09:00:00.000Z');
   });
 
+  t('a run that would come too soon moves to the first day that keeps the distance, or is the end', () => {
+    const pattern = patternOf(
+      [target('a', { dueAt: '2026-06-01T09:00:00.000Z' })],
+      '2026-06-01T09:00:01.000Z',
+      new Map([['a', '2026-06-03T21:00:00.001Z']]),
+    );
+    const after = (day: number, until: string | null) =>
+      afterTooEarly(pattern, { day, dueAt: '' }, { everyDays: 2, times: null, until });
+    const moved = { day: 5, dueAt: '2026-06-06T09:00:00.000Z' };
+    equal(after(5, null), null);
+    equal(after(5, '2026-06-01T00:00:00.000Z'), null);
+    deepEqual(after(4, null), moved);
+    deepEqual(after(4, moved.dueAt), moved);
+    deepEqual(after(4, '2026-06-06T08:59:59.999Z'), { reason: 'until' });
+  });
+
+  t('a copy counts from when the target before it went out, and waits for one that may still go out', () => {
+    const { state } = deciding(targetStream);
+    const now = '2026-06-02T00:00:00.000Z';
+    const out = '2026-06-01T09:00:00.000Z';
+    const claim = { attempt: 1, takeover: 0 };
+    const scheduled: TargetEvent = { type: 'TargetScheduled', data: { ...target('a'), postId: 'p', postRevision: 0 } };
+    const started: TargetEvent = { type: 'TargetPublishStarted', data: claim };
+    const published: TargetEvent = {
+      type: 'TargetPublished',
+      data: { ...claim, externalId: 'e', permalink: null, publishedAt: out },
+    };
+    const segment: TargetEvent = {
+      type: 'TargetSegmentPublished',
+      data: { ...claim, segment: { index: 0, of: 2 }, externalId: 'e', permalink: null, publishedAt: out },
+    };
+    const failed: TargetEvent = { type: 'TargetFailed', data: { ...claim, failure } };
+    const canceled: TargetEvent = { type: 'TargetCanceled', data: { reason: 'requested', postRevision: null } };
+    const boundary: TargetEvent = {
+      type: 'TargetPublishCheckpointed',
+      data: { ...claim, step: 'boundary', data: {}, deadline: now, segment: { index: 0, of: 2 } },
+    };
+    for (const [events, before] of [
+      [[], { kind: 'waits', asked: false }],
+      [[scheduled], { kind: 'waits', asked: false }],
+      [[scheduled, canceled], { kind: 'nothing' }],
+      [[scheduled, started], { kind: 'out', at: now }],
+      [[scheduled, started, published], { kind: 'out', at: out }],
+      [[scheduled, started, failed], { kind: 'nothing' }],
+      [[scheduled, started, boundary, segment, failed], { kind: 'out', at: out }],
+    ] as const) {
+      deepEqual(beforeOf(state(events), now), before);
+    }
+  });
+
   t('whatever the zone, the lateness and the days: never less than the days, less half a day', () => {
     const zones = fc.constantFrom('Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata', 'UTC');
     const minute = fc.integer({ min: 0, max: 525_000 });
@@ -174,6 +229,8 @@ suite('times of copies', (t) => {
       const { type, scheduledAt, scheduledLocal, from, to, spreadMinutes } = scheduleOfTimes(times, 5);
       return [type, scheduledAt ?? scheduledLocal ?? from, to, spreadMinutes];
     };
+    deepEqual(said(), ['now', null, null, 5]);
+    deepEqual(said(at(one, '2026-01-02T09:00'), at(two, '2026-01-02T10:00')), ['range', one, two, 5]);
     deepEqual(said(at(one)), ['at', one, null, 5]);
     deepEqual(said(at(two), at(one)), ['range', one, two, 5]);
     deepEqual(said(at(two, '2026-01-02T09:00'), at(one, '2026-01-02T09:00')), ['at', '2026-01-02T09:00', null, 5]);

@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { roleAllows, scopesOf } from '#domain/roles.ts';
+import { isAtLeast, mayManage, roleAllows, scopesOf } from '#domain/roles.ts';
 import { scopes } from '#schemas/apikey.ts';
 import { roles } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
@@ -19,6 +19,20 @@ const reading = [
 ];
 
 suite('roles', (t) => {
+  t('each is at least what those behind it are', () => {
+    deepEqual(
+      roles.map((role) => roles.filter((least) => isAtLeast(role, least))),
+      [roles, ['manager', 'creator', 'viewer'], ['creator', 'viewer'], ['viewer']],
+    );
+  });
+
+  t('owners give and take all, managers those of creators and viewers, others none', () => {
+    deepEqual(
+      roles.map((by) => roles.filter((role) => mayManage(by, role))),
+      [roles, ['creator', 'viewer'], [], []],
+    );
+  });
+
   t('an owner may do everything, a manager all but reading the events', () => {
     deepEqual(scopesOf('owner'), scopes);
     deepEqual(

@@ -10,7 +10,7 @@ import {
   TooLate,
   target,
 } from '#domain/post-target/target.ts';
-import { nativePostLate, undoTooLate } from '#domain/publish-failures.ts';
+import { nativePostLate, publishingHeld, undoTooLate } from '#domain/publish-failures.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -239,6 +239,21 @@ suite('native targets', (t) => {
     equal(isOpen(state(over)), false);
     for (const events of [[], [scheduled], [scheduled, toCancel()]])
       deepEqual(state([...events, handed]), state(events));
+  });
+
+  t('a claim that is given back while publishing is held goes on at once, or is managed where that is too late', () => {
+    const hold = (minutes: number) => ({ type: 'RecordHeld', ...claim, now: at(minutes) }) as const;
+    const put = (retryAt: string): TargetEvent => ({
+      type: 'TargetPublishDeferred',
+      data: { ...claim, retryAt, failure: publishingHeld },
+    });
+    given(claimed)
+      .when(hold(2))
+      .then([put(at(2))], { again: 'claim_lost' });
+    given(crossed).when(hold(2)).refused('boundary_crossed', 'only reconcile');
+    given(claimed)
+      .when(hold(51))
+      .then([put(dueAt), tooLate], { again: 'claim_lost' });
   });
 
   t('is overdue by its own time, before the hand-over and after it', () => {

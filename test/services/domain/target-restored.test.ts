@@ -78,6 +78,8 @@ suite('a target after a restore', (t) => {
         .then([bare(lost)]);
     }
     const after = [scheduled(at(50)), started(), boundary, unknown, lost];
+    const seen: Event = { type: 'TargetAbsenceObserved', at: at(900), data: { ...claim, observedAt: at(900) } };
+    deepEqual(state([...after.slice(0, -1), seen, lost]), { ...state(after), absences: [] });
     given(after)
       .when({ type: 'Settle', by: 'reconcile', now: at(2_000), outcome: { kind: 'absent', proof: true } })
       .then([]);
@@ -183,6 +185,9 @@ suite('a target after a restore', (t) => {
       .then([settled, { type: 'TargetFirstCommentFailed', data: { code, message, platformCode } }], {
         again: 'target_not_unknown',
       });
+    given([scheduled(at(50)), started(), lost])
+      .when({ ...settle, commentDueAt: null })
+      .then([settled], { again: 'target_not_unknown' });
   });
 
   t('a claim or the word of a person since then is what is known', () => {
@@ -198,6 +203,9 @@ suite('a target after a restore', (t) => {
       [false, false, true],
     );
     deepEqual(known([scheduled(at(50)), started(), boundary, unknown, lost, settled]), true);
-    deepEqual(wasDueBefore(state([scheduled(at(50))]) as ScheduledTarget, restore), true);
+    deepEqual(known([scheduled(at(50)), started(restoredAt)]), false);
+    const wasDue = (events: readonly Event[]) => wasDueBefore(state(events) as ScheduledTarget, restore);
+    const failed: Event = { type: 'TargetFailed', at: at(100), data: { ...claim, failure } };
+    deepEqual([[scheduled(at(50))], [scheduled(at(50)), started(), failed]].map(wasDue), [true, false]);
   });
 });

@@ -1,5 +1,16 @@
-import { equal } from 'node:assert/strict';
-import { instantOf, isLocalDateTime, isTimezone, monthsAfter } from '#domain/zones.ts';
+import { deepEqual, equal } from 'node:assert/strict';
+import {
+  clockChangeAt,
+  daysLater,
+  instantOf,
+  isLocalDateTime,
+  isTimezone,
+  localDaysLater,
+  monthAfter,
+  monthBegin,
+  monthOf,
+  monthsAfter,
+} from '#domain/zones.ts';
 import { suite } from '#test/support/suite.ts';
 
 suite('zones', (t) => {
@@ -34,6 +45,32 @@ suite('zones', (t) => {
   t('a time that the clocks skip moves on, one that comes twice is the first', () => {
     equal(instantOf('2027-03-28T02:30', 'Europe/Berlin'), '2027-03-28T01:30:00.000Z');
     equal(instantOf('2027-10-31T02:30', 'Europe/Berlin'), '2027-10-31T00:30:00.000Z');
+  });
+
+  t('of a time that the clocks skip or show twice it is told what it means', () => {
+    equal(clockChangeAt('2027-03-28T01:59', 'Europe/Berlin'), null);
+    deepEqual(clockChangeAt('2027-03-28T02:30', 'Europe/Berlin'), {
+      code: 'local_time_skipped',
+      message:
+        'The clocks in Europe/Berlin skip 2027-03-28T02:30: it counts as 2027-03-28T01:30:00.000Z, when they show 2027-03-28T03:30.',
+    });
+    deepEqual(clockChangeAt('2027-10-31T02:30', 'Europe/Berlin'), {
+      code: 'local_time_repeated',
+      message:
+        'The clocks in Europe/Berlin show 2027-10-31T02:30 twice, at 2027-10-31T00:30:00.000Z and at 2027-10-31T01:30:00.000Z: the first counts. If the second is meant, send it as scheduledAt.',
+    });
+  });
+
+  t('days later is the same wall-clock time, where the clocks change too', () => {
+    equal(daysLater('2027-03-27T08:00:00.000Z', 'Europe/Berlin', 1), '2027-03-28T07:00:00.000Z');
+    equal(localDaysLater('2027-02-28T10:00', 1), '2027-03-01T10:00');
+  });
+
+  t('a month is that of the zone, and begins there', () => {
+    equal(monthOf('2026-11-30T23:30:00.000Z', 'Europe/Berlin'), '2026-12');
+    equal(monthOf('2026-12-01T00:30:00.000Z', 'America/New_York'), '2026-11');
+    equal(monthAfter('2026-11', 2), '2027-01');
+    equal(monthBegin('2026-12', 'Europe/Berlin'), '2026-11-30T23:00:00.000Z');
   });
 
   t('months later is the same day, or the last one of a shorter month', () => {
