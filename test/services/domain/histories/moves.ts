@@ -20,8 +20,8 @@ export type Move =
   | { readonly move: 'draw near'; readonly index: number }
   /** Nobody works the target off until it is overdue. */
   | { readonly move: 'neglect'; readonly index: number }
-  /** The network accepts the post; what it says at the end of its limit, if any history says it. */
-  | { readonly move: 'accept'; readonly index: number; readonly end: CommandName | null }
+  /** The network accepts the post, and its answer may be lost; what it says at the end of its limit, if any history says it. */
+  | { readonly move: 'accept'; readonly index: number; readonly isLost: boolean; readonly end: CommandName | null }
   /** What a worker does next with the target; 0: what it does when all goes well. */
   | { readonly move: 'work'; readonly index: number; readonly choice: number }
   | {
@@ -103,7 +103,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
   [
     24,
     fc.record({
-      ...{ move: always('accept'), index },
+      ...{ move: always('accept'), index, isLost: fc.constantFrom(false, false, true) },
       end: fc.constantFrom(null, null, 'not shown', 'not shown', 'settle failed', 'settle published'),
     }),
   ],
@@ -198,7 +198,9 @@ export const play = (world: World, one: Move): void => {
       break;
     case 'accept':
       world.waitFor(at);
-      for (const name of ['start', 'boundary', 'accepted'] as const) tell(world, at, name);
+      for (const name of ['start', 'boundary'] as const) tell(world, at, name);
+      for (const name of one.isLost ? (['unknown', 'settle processing'] as const) : (['accepted'] as const))
+        tell(world, at, name);
       if (one.end === null) break;
       world.waitFor(at);
       tell(world, at, one.end);
