@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { capabilities } from '#domain/platforms/index.ts';
+import { capabilities, rulesOf, windowAt } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type {
   Checkpoint,
@@ -54,6 +54,8 @@ export interface Harness {
   account(platform: Platform): CommentRequest['account'];
   /** An account whose posts the network shows to us not at all, though it may list those of others; absent: there is none. */
   unreadable?(platform: Platform): CommentRequest['account'] | null;
+  /** An account that may post twice in a day, or whose app may, as the network counts days. Absent: none can be made so. */
+  dayLimited?(platform: Platform): CommentRequest['account'];
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
   silent(platform: Platform): CommentRequest['account'] | null;
   /** Overrides without which the platform publishes nothing. */
@@ -447,6 +449,41 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       assert.ok(Date.parse(retryAt) > Date.now() - 1000 && Date.parse(retryAt) < Date.now() + 3000);
       kind((await attempt(next(asked, steps))).outcome, 'published');
       assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'what a network allows in a day is used up before the boundary, for every worker, until the time that the post waits for',
+    each(async (platform) => {
+      const { appBudget, postsInWindow } = rulesOf(platform);
+      const limited = harness.dayLimited?.(platform);
+      if (limited === undefined || (appBudget === undefined && postsInWindow === undefined)) return;
+      const own = randomUUID();
+      const accountOf = () =>
+        appBudget?.counts === 'accounts'
+          ? { ...limited, id: randomUUID(), externalId: `${limited.externalId}1` }
+          : limited;
+      const day = appBudget === undefined ? null : windowAt(appBudget, Date.now());
+      const first = await Promise.all(
+        [accountOf(), accountOf()].map(async (account) => {
+          const asked = await request(platform, { workspaceId: own, account });
+          return attempt(asked);
+        }),
+      );
+      for (const { outcome } of first) kind(outcome, 'published');
+      const asked = await request(platform, { workspaceId: own, account: accountOf() });
+      const { outcome, steps } = await attempt(asked, () => {}, await harness.open());
+      // A day that ended meanwhile has given the app another two.
+      if (day !== null && Date.now() >= day.ends) return;
+      const { retryAt, failure } = kind(outcome, 'rate_limited');
+      assert.ok(!steps.log.includes('boundary'), 'it is refused before the boundary');
+      assert.equal(failure.category, 'rate_limited');
+      assert.equal(failure.actor, day === null ? 'platform' : 'service');
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      const dayMs = 86_400_000;
+      if (day !== null) assert.equal(retryAt, new Date(day.ends).toISOString());
+      else
+        assert.ok(Math.abs(Date.parse(retryAt) - Date.now() - dayMs) < 30_000, `${retryAt} is a day after the first`);
     }),
   );
 

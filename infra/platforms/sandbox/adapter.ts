@@ -25,6 +25,7 @@ import type { Platform } from '#schemas/common.ts';
 import { SandboxAccounts } from './accounts.ts';
 import { down, refused, schedulerRefused, unknown } from './answers.ts';
 import { comment } from './comment.ts';
+import { DayLimits } from './day-limits.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { segmentHash } from './ids.ts';
 import { imitations } from './imitations.ts';
@@ -66,6 +67,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
   readonly #network: Network;
   readonly #options: SandboxOptions;
   readonly #ownPool: pg.Pool | null;
+  readonly #dayLimits: DayLimits;
   readonly #looker: Looker;
   readonly #insights: SandboxInsights;
   readonly #scheduler: SandboxScheduler;
@@ -91,6 +93,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
           });
     this.#ownPool = 'pool' in database ? null : pool;
     this.#network = new Network(pool);
+    this.#dayLimits = new DayLimits(this.#network, pool);
     this.#insights = new SandboxInsights(this.#network);
     this.#accounts = new SandboxAccounts(this.#network);
     this.#scheduler = new SandboxScheduler(this.#network, options, (request, steps) =>
@@ -198,6 +201,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
       if ('kind' in prepared) return prepared;
       const script = await scriptOf(this.#network, request, faults, looked, prepared.admitted);
       const native = dueAt === null ? null : await nativePlan(this.#network, request, faults, dueAt, script);
+      const limited = await this.#dayLimits.refusalOf(request);
+      if (limited !== null) return limited;
       const line = await this.#network.open();
       try {
         steps.signal.throwIfAborted();

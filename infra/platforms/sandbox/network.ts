@@ -143,6 +143,18 @@ export class Network {
     );
   }
 
+  /** Instants of the account's posts of the last so many milliseconds, oldest first; at most 1,000. */
+  async postsSince(platform: Platform, accountId: string, windowMs: number): Promise<readonly Date[]> {
+    const rows = await this.#query<{ at: Date }>(
+      `select visible_at as at from sandbox.ledger l
+       where platform = $1 and account_id = $2 and outcome = 'created' and visible_at <= clock_timestamp()
+         and visible_at > clock_timestamp() - $3 * interval '1 millisecond'
+       order by visible_at limit 1000`,
+      [platform, accountId, windowMs],
+    );
+    return rows.map(({ at }) => at);
+  }
+
   /**
    * The post that the network's own scheduler has for a target; null where it has none.
    * @param nativeId its id; null: the post of the key

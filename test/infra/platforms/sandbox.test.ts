@@ -66,6 +66,7 @@ const harness = async () => {
       `Look [[sandbox:${end === 'shown' ? 'processing' : 'processing_failed'} ${ms}ms]]`,
     platforms,
     account: (platform: Platform) => account(platform),
+    dayLimited: (platform: Platform) => account(platform, 'day-limit-acme'),
     silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
     unreadable: (platform: Platform) => (platform === 'linkedin' ? account(platform, 'member-acme') : null),
     overrides: required,
