@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { capabilities, rulesOf, windowAt } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
 import type {
   Checkpoint,
   CommentOutcome,
@@ -54,6 +55,11 @@ export interface Harness {
   account(platform: Platform): CommentRequest['account'];
   /** An account whose posts the network shows to us not at all, though it may list those of others; absent: there is none. */
   unreadable?(platform: Platform): CommentRequest['account'] | null;
+  /**
+   * An adapter that asks for a version of the network's API which the network has ended, on the same network. Absent: its
+   * calls name no version, or none can be ended.
+   */
+  ended?(platform: Platform): Promise<PlatformAdapter>;
   /** An account that may post twice in a day, or whose app may, as the network counts days. Absent: none can be made so. */
   dayLimited?(platform: Platform): CommentRequest['account'];
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
@@ -449,6 +455,33 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       assert.ok(Date.parse(retryAt) > Date.now() - 1000 && Date.parse(retryAt) < Date.now() + 3000);
       kind((await attempt(next(asked, steps))).outcome, 'published');
       assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'a version of the API that the network has ended makes nothing, and is said of the network, not of the post',
+    each(async (platform) => {
+      if (harness.ended === undefined) return;
+      const old = await harness.ended(platform);
+      const asked = await request(platform);
+      assert.notEqual(old.apiVersion?.(platform) ?? null, adapter.apiVersion?.(platform) ?? null);
+      const said = async (outcome: object) => {
+        assert.ok('failure' in outcome, JSON.stringify(outcome));
+        const { code, actor, retryable } = outcome.failure as Failure;
+        assert.deepEqual([code, actor, retryable], ['api_version_ended', 'service', true]);
+      };
+      const { outcome, steps } = await attempt(asked, () => {}, old);
+      assert.notEqual(outcome.kind, 'unknown', 'the network refused: it made nothing');
+      await said(outcome);
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      // Another attempt, by a worker that asks for a newer version.
+      const { externalId } = kind((await attempt(next(asked, steps))).outcome, 'published');
+      assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
+      if (!capabilities(platform).firstComment) return;
+      const { targetId } = asked;
+      const comment = { targetId, platform, account: harness.account(platform), externalId, content: 'First' };
+      await said(await old.comment(comment, AbortSignal.timeout(adapter.boundaryDeadlineMs)));
+      assert.deepEqual(await harness.comments(targetId), []);
     }),
   );
 

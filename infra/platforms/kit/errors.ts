@@ -34,9 +34,10 @@ const meanings = {
   processing: { category: 'transient', code: 'processing_timeout', ...ofNetwork },
   /** The operator can mend it: the post waits. */
   ours: { category: 'transient', code: 'network_down', ...ofService },
-  /** The operator must pay, or install a release that speaks a newer version: the app rests as a whole. */
+  /** The operator must pay: the app rests as a whole. */
   unpaid: { category: 'permission', code: 'network_rate_limited', ...ofService },
-  sunset: { category: 'permission', code: 'network_rate_limited', ...ofService },
+  /** The operator must set a newer version of the API: the network rests for this one, and no post fails of it. */
+  sunset: { category: 'permission', code: 'api_version_ended', ...ofService },
   changed: { category: 'invalid_content', code: 'content_changed', ...ofUser },
   unknown: { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' },
 } as const satisfies Readonly<Record<string, Meant>>;

@@ -47,7 +47,15 @@ const harness = async () => {
     return network;
   };
   const reader = await open();
+  for (const platform of platforms) await reader.endVersion(platform, '202511');
+  const ended = async () => {
+    const versions = Object.fromEntries(platforms.map((platform) => [platform, '202511']));
+    const old = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short, versions });
+    opened.push(old);
+    return old;
+  };
   return {
+    ended,
     open,
     close: async () => {
       await Promise.all(opened.map((network) => network.close()));

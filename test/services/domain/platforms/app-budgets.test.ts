@@ -15,6 +15,7 @@ suite('windows in which networks count', (t) => {
       ['America/Los_Angeles', '2026-11-01T09:30:00.000Z', '2026-11-01T07:00', '2026-11-02T08:00'],
       // These clocks skip midnight itself: the day begins at one.
       ['America/Santiago', '2026-09-06T12:00:00.000Z', '2026-09-06T04:00', '2026-09-07T03:00'],
+      ['Asia/Kathmandu', '2026-06-01T00:00:00.000Z', '2026-05-31T18:15', '2026-06-01T18:15'],
       ['Asia/Kolkata', '2026-02-28T18:29:00.000Z', '2026-02-27T18:30', '2026-02-28T18:30'],
       ['UTC', '2024-02-29T23:59:59.999Z', '2024-02-29T00:00', '2024-03-01T00:00'],
     ] as const;
