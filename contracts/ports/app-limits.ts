@@ -1,6 +1,6 @@
 /**
  * What limits an operator's whole app at a network, shared by all processes: how long the network refuses it, and what it
- * may read in a month. `app-limits.suite.ts` proves implementations.
+ * may do in a day or month of the network's calendar. `app-limits.suite.ts` proves implementations.
  */
 import type { Failure } from '#schemas/target.ts';
 
@@ -11,15 +11,27 @@ export interface AppRefusal {
   readonly failure: Failure;
 }
 
-/** Whose reads are counted. */
-export interface AppReader {
+/** For whom the app calls. */
+export interface AppCaller {
   /** Network and app: `x:client-id`. */
   readonly app: string;
   readonly workspaceId: string;
 }
 
-/** `share_spent`: the month has reads left, and this workspace has had its share of them for now. */
-export type ReadsAnswer = 'taken' | 'share_spent' | 'month_spent';
+/** What the app may do in one window. Each window has a count of its own: none begins with what another left. */
+export interface AppBudget {
+  /** In the network's words: `reads`, `videos.insert`. */
+  readonly name: string;
+  readonly limit: number;
+  /** Milliseconds since the epoch, exclusive its end: a day or month of the network's zone. */
+  readonly begins: number;
+  readonly ends: number;
+  /** Each workspace has a share of it, which grows as the window goes by. Absent: whoever comes first may take it all. */
+  readonly isShared?: true;
+}
+
+/** `share_spent`: the window has some left, and this workspace has had its share of it for now. */
+export type BudgetAnswer = 'taken' | 'share_spent' | 'spent';
 
 /** A network may cap what an app reads apart from what it posts. */
 export type AppRestScope = 'all' | 'reads';
@@ -34,26 +46,29 @@ export interface AppLimits {
   /** The later of this refusal and the known one stays. Resolves also where it could not be stored. */
   rest(app: string, what: AppRestScope, refusal: AppRefusal): Promise<void>;
   /**
-   * Takes reads of the calendar month (UTC), all or none. A process that dies before it reads has spent them. What a
-   * workspace has taken in all may not exceed what the month has left then, plus the part of the month's reads that
-   * belongs to the time gone by. So the first to come finds half of them, leaves the others something at any time, and
-   * may read all of them by the end of a month in which nobody else wants any.
-   * @param monthly what the app may read in the month
-   * @throws where it cannot be stored: then nothing may be read
+   * Takes from a budget, all or none. A process that dies before it calls has spent it. Of a shared budget, what a
+   * workspace has taken in all may not exceed what the window has left then, plus the part of it that belongs to the time
+   * gone by. So the first to come finds half of it, leaves the others something at any time, and may have all of it by the
+   * end of a window in which nobody else wants any.
+   * @throws where it cannot be stored: then the network may not be called
    */
-  take(reader: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer>;
-  /** Gives reads back that the network provably did not bill. Not repeated where it fails: the count stays too high. */
-  giveBack(reader: AppReader, reads: number, now: number): Promise<void>;
+  take(caller: AppCaller, amount: number, budget: AppBudget, now: number): Promise<BudgetAnswer>;
+  /**
+   * Takes one for a member that has none in this window yet, and nothing for one that has: where a network counts the
+   * accounts for which an app is active.
+   * @param member id of the account
+   * @throws where it cannot be stored
+   */
+  admit(app: string, member: string, budget: AppBudget): Promise<Exclude<BudgetAnswer, 'share_spent'>>;
+  /** Gives back what the network provably did not count. Not repeated where it fails: the count stays too high. */
+  giveBack(caller: AppCaller, amount: number, budget: AppBudget): Promise<void>;
+  /**
+   * The network says that the window has nothing left, which it knows better: after a restore from an older copy, or where
+   * something else calls with the same app. Resolves also where it could not be stored: then the network says so again.
+   */
+  exhaust(app: string, budget: AppBudget): Promise<void>;
 }
 
-export const monthOf = (now: number): string => new Date(now).toISOString().slice(0, 7);
-
-/** What a workspace and all together may have taken, added up: the month's reads, and those of the time gone by. */
-export const openReads = (monthly: number, now: number): number => {
-  const day = new Date(now);
-  const [begins, ends] = [0, 1].map((more) => Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + more)) as [
-    number,
-    number,
-  ];
-  return Math.ceil(monthly * (1 + (now - begins) / (ends - begins)));
-};
+/** What a workspace and all together may have taken of a shared budget, added up: all of it, and the part of the time gone by. */
+export const openShare = ({ limit, begins, ends }: AppBudget, now: number): number =>
+  Math.ceil(limit * (1 + Math.min(Math.max((now - begins) / (ends - begins), 0), 1)));

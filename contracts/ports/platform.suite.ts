@@ -4,8 +4,9 @@
  */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { capabilities } from '#domain/platforms/index.ts';
+import { capabilities, rulesOf, windowAt } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
 import type {
   Checkpoint,
   CommentOutcome,
@@ -54,6 +55,13 @@ export interface Harness {
   account(platform: Platform): CommentRequest['account'];
   /** An account whose posts the network shows to us not at all, though it may list those of others; absent: there is none. */
   unreadable?(platform: Platform): CommentRequest['account'] | null;
+  /**
+   * An adapter that asks for a version of the network's API which the network has ended, on the same network. Absent: its
+   * calls name no version, or none can be ended.
+   */
+  ended?(platform: Platform): Promise<PlatformAdapter>;
+  /** An account that may post twice in a day, or whose app may, as the network counts days. Absent: none can be made so. */
+  dayLimited?(platform: Platform): CommentRequest['account'];
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
   silent(platform: Platform): CommentRequest['account'] | null;
   /** Overrides without which the platform publishes nothing. */
@@ -447,6 +455,68 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       assert.ok(Date.parse(retryAt) > Date.now() - 1000 && Date.parse(retryAt) < Date.now() + 3000);
       kind((await attempt(next(asked, steps))).outcome, 'published');
       assert.equal((await harness.posts(asked.targetId)).length, 1);
+    }),
+  );
+
+  t(
+    'a version of the API that the network has ended makes nothing, and is said of the network, not of the post',
+    each(async (platform) => {
+      if (harness.ended === undefined) return;
+      const old = await harness.ended(platform);
+      const asked = await request(platform);
+      assert.notEqual(old.apiVersion?.(platform) ?? null, adapter.apiVersion?.(platform) ?? null);
+      const said = async (outcome: object) => {
+        assert.ok('failure' in outcome, JSON.stringify(outcome));
+        const { code, actor, retryable } = outcome.failure as Failure;
+        assert.deepEqual([code, actor, retryable], ['api_version_ended', 'service', true]);
+      };
+      const { outcome, steps } = await attempt(asked, () => {}, old);
+      assert.notEqual(outcome.kind, 'unknown', 'the network refused: it made nothing');
+      await said(outcome);
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      // Another attempt, by a worker that asks for a newer version.
+      const { externalId } = kind((await attempt(next(asked, steps))).outcome, 'published');
+      assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
+      if (!capabilities(platform).firstComment) return;
+      const { targetId } = asked;
+      const comment = { targetId, platform, account: harness.account(platform), externalId, content: 'First' };
+      await said(await old.comment(comment, AbortSignal.timeout(adapter.boundaryDeadlineMs)));
+      assert.deepEqual(await harness.comments(targetId), []);
+    }),
+  );
+
+  t(
+    'what a network allows in a day is used up before the boundary, for every worker, until the time that the post waits for',
+    each(async (platform) => {
+      const { appBudget, postsInWindow } = rulesOf(platform);
+      const limited = harness.dayLimited?.(platform);
+      if (limited === undefined || (appBudget === undefined && postsInWindow === undefined)) return;
+      const own = randomUUID();
+      const accountOf = () =>
+        appBudget?.counts === 'accounts'
+          ? { ...limited, id: randomUUID(), externalId: `${limited.externalId}1` }
+          : limited;
+      const day = appBudget === undefined ? null : windowAt(appBudget, Date.now());
+      const first = await Promise.all(
+        [accountOf(), accountOf()].map(async (account) => {
+          const asked = await request(platform, { workspaceId: own, account });
+          return attempt(asked);
+        }),
+      );
+      for (const { outcome } of first) kind(outcome, 'published');
+      const asked = await request(platform, { workspaceId: own, account: accountOf() });
+      const { outcome, steps } = await attempt(asked, () => {}, await harness.open());
+      // A day that ended meanwhile has given the app another two.
+      if (day !== null && Date.now() >= day.ends) return;
+      const { retryAt, failure } = kind(outcome, 'rate_limited');
+      assert.ok(!steps.log.includes('boundary'), 'it is refused before the boundary');
+      assert.equal(failure.category, 'rate_limited');
+      assert.equal(failure.actor, day === null ? 'platform' : 'service');
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      const dayMs = 86_400_000;
+      if (day !== null) assert.equal(retryAt, new Date(day.ends).toISOString());
+      else
+        assert.ok(Math.abs(Date.parse(retryAt) - Date.now() - dayMs) < 30_000, `${retryAt} is a day after the first`);
     }),
   );
 

@@ -235,6 +235,11 @@ export interface PlatformAdapter {
    * neither `accepted` nor `processing`.
    */
   processingLimitMs?(platform: Platform): number | null;
+  /**
+   * The version of the network's API that it asks for, as the operator has set it; null or absent: no call names one. Any
+   * outcome whose failure has the code `api_version_ended` says that the network no longer answers it, and made nothing.
+   */
+  apiVersion?(platform: Platform): string | null;
   publish(request: PublishRequest, steps: PublishSteps): Promise<PublishOutcome>;
   /**
    * What became of a boundary call. Changes nothing.

@@ -1,19 +1,18 @@
 /** Examines the set-up of this installation for each network, without an account and without a database. */
+import { type ApiVersion, type ApiVersions, daysLeftOf, stageOf } from '#contracts/ports/api-version.ts';
 import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { examineBluesky } from './bluesky/doctor.ts';
 import { appSetOf } from './kit/app.ts';
 import { examineApp } from './kit/doctor.ts';
-import type { ApiVersion } from './kit/tables.ts';
 import { kitNetworks, type LiveOptions } from './live.ts';
 import { found } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
 
-export type ApiVersions = Readonly<Partial<Record<Platform, ApiVersion>>>;
-
 /** The version of each network's API that its adapter speaks, and when the network ends it: as the operator has set it. */
-const versionsOf = (config: Partial<LiveOptions['config']>): ApiVersions => ({
+const allVersionsOf = (config: Partial<LiveOptions['config']>): ApiVersions => ({
   ...Object.fromEntries(
     Object.entries(kitNetworks).map(([platform, { tables }]) => [
       ...[platform, tables.version(appSetOf(platform as Platform, config).version)],
@@ -28,7 +27,11 @@ const versionsOf = (config: Partial<LiveOptions['config']>): ApiVersions => ({
 });
 
 /** Without settings: the versions that the adapters are written for. */
-export const apiVersions = versionsOf({});
+export const apiVersions = allVersionsOf({});
+
+/** @param networks those that this installation offers */
+export const versionsOf = (config: Partial<LiveOptions['config']>, networks: readonly string[]): ApiVersions =>
+  Object.fromEntries(Object.entries(allVersionsOf(config)).filter(([network]) => networks.includes(network)));
 
 export interface DoctorOptions {
   readonly http: NetworkHttp;
@@ -49,8 +52,6 @@ interface ExaminedNetwork {
 
 /** Milliseconds for all questions to one network. */
 const patienceMs = 20_000;
-const warnDays = 90;
-const dayMs = 86_400_000;
 
 type Examine = (options: DoctorOptions, signal: AbortSignal) => Promise<readonly Finding[]>;
 
@@ -66,15 +67,22 @@ const examinations: Readonly<Partial<Record<Platform, Examine>>> = {
 };
 
 /** What the table of versions says at this instant. */
-const versionOf = ({ version, endsAt, source }: ApiVersion, now: number): Finding => {
+const versionOf = (network: Platform, one: ApiVersion, now: number): Finding => {
   const about = 'API version';
+  const { version, endsAt, source } = one;
   if (endsAt === null) return found('ok', about, `${version}: no end is announced (${source}).`);
-  const days = Math.ceil((Date.parse(endsAt) - now) / dayMs);
-  const remedy = 'Install a release of Postline with a newer adapter.';
-  if (days <= 0) return found('fix', about, `${version} ended on ${endsAt} (${source}).`, remedy);
-  return days <= warnDays
-    ? found('warn', about, `${version} ends on ${endsAt}, in ${days} days (${source}).`, remedy)
-    : found('ok', about, `${version} works until ${endsAt} (${source}).`);
+  const isSet = rulesOf(network).app?.version !== undefined;
+  const remedy = isSet
+    ? `Set ${network.toUpperCase()}_VERSION to a newer version, and start the processes anew: until then posts wait.`
+    : 'Install a release of Postline with a newer adapter.';
+  switch (stageOf(one, now)) {
+    case 'ended':
+      return found('fix', about, `${version} ended on ${endsAt} (${source}).`, remedy);
+    case null:
+      return found('ok', about, `${version} works until ${endsAt} (${source}).`);
+    default:
+      return found('warn', about, `${version} ends on ${endsAt}, in ${daysLeftOf(one, now)} days (${source}).`, remedy);
+  }
 };
 
 /** In the order of the networks, one after the other's answers or not: none waits for another. */
@@ -82,14 +90,17 @@ export const examineNetworks = async (
   options: DoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly ExaminedNetwork[]> => {
-  const { clock, config, versions = versionsOf(config) } = options;
+  const { clock, config, versions = allVersionsOf(config) } = options;
   return Promise.all(
     platforms.map(async (network) => {
       const examine = examinations[network];
       if (examine === undefined) return { network, findings: null };
       const findings = await examine(options, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
       const version = versions[network];
-      return { network, findings: version === undefined ? findings : [...findings, versionOf(version, clock())] };
+      return {
+        network,
+        findings: version === undefined ? findings : [...findings, versionOf(network, version, clock())],
+      };
     }),
   );
 };

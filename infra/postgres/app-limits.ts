@@ -1,18 +1,18 @@
 /**
- * The limits of operators' apps in Postgres, for all processes. A refusal is one row of an app and what rests, a month
- * one row, and one of each workspace that reads. Rests are read at most once a second by each process; reads are counted
- * by one statement for each call of the network, which may ask for a hundred posts.
+ * The limits of operators' apps in Postgres, for all processes. A refusal is one row of an app and what rests; a budget one
+ * row for each window, and one for each workspace or account that took of it. Rests are read at most once a second by each
+ * process; what is taken is counted by one statement for each call of the network, which may ask for a hundred posts.
  */
 import type pg from 'pg';
 import { within } from '#contracts/base/pause.ts';
 import {
+  type AppBudget,
+  type AppCaller,
   type AppLimits,
-  type AppReader,
   type AppRefusal,
   type AppRestScope,
-  monthOf,
-  openReads,
-  type ReadsAnswer,
+  type BudgetAnswer,
+  openShare,
 } from '#contracts/ports/app-limits.ts';
 import type { Failure } from '#schemas/target.ts';
 
@@ -24,7 +24,6 @@ interface KnownRests {
   readonly rests: Rests;
 }
 
-const dayMs = 86_400_000;
 const freshMs = 1_000;
 /** Milliseconds that a call of a network waits for the rests, or for a refusal to be stored. */
 const answerMs = 2_000;
@@ -89,26 +88,44 @@ export class PostgresAppLimits implements AppLimits {
     await within(answerMs, stored).catch(() => undefined);
   }
 
-  async take({ app, workspaceId }: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer> {
-    // The clocks of two processes may be in two months at once.
-    const kept = monthOf(now - dayMs);
-    const { rows } = await this.#pool.query<{ answer: ReadsAnswer }>(
-      'select ops.take_app_reads($1, $2, $3, $4, $5, $6, $7) as answer',
-      [app, monthOf(now), kept, workspaceId, reads, monthly, openReads(monthly, now)],
+  async take({ app, workspaceId }: AppCaller, amount: number, budget: AppBudget, now: number): Promise<BudgetAnswer> {
+    const { name, begins, limit, isShared } = budget;
+    const { rows } = await this.#pool.query<{ answer: BudgetAnswer }>(
+      'select ops.take_app_budget($1, $2, $3, $4, $5, $6, $7) as answer',
+      [app, name, new Date(begins), workspaceId, amount, limit, isShared === true ? openShare(budget, now) : null],
     );
-    return rows[0]?.answer ?? 'month_spent';
+    return rows[0]?.answer ?? 'spent';
   }
 
-  async giveBack({ app, workspaceId }: AppReader, reads: number, now: number): Promise<void> {
+  async admit(app: string, member: string, { name, begins, limit }: AppBudget): Promise<'taken' | 'spent'> {
+    const { rows } = await this.#pool.query<{ answer: 'taken' | 'spent' }>(
+      'select ops.admit_to_app_budget($1, $2, $3, $4, $5) as answer',
+      [app, name, new Date(begins), member, limit],
+    );
+    return rows[0]?.answer ?? 'spent';
+  }
+
+  async giveBack({ app, workspaceId }: AppCaller, amount: number, { name, begins }: AppBudget): Promise<void> {
     // In the order in which a take locks them.
     const given = this.#pool.query(
-      `with month as (
-         update ops.app_reads set used = greatest(used - $4, 0) where app = $1 and month = $2 returning app, month
+      `with of_window as (
+         update ops.app_budgets set used = greatest(used - $4, 0)
+         where app = $1 and budget = $2 and begins = $3 returning app, budget, begins
        )
-       update ops.app_read_shares as share set used = greatest(share.used - $4, 0) from month
-       where share.app = month.app and share.month = month.month and share.workspace_id = $3`,
-      [app, monthOf(now), workspaceId, reads],
+       update ops.app_budget_shares as share set used = greatest(share.used - $4, 0) from of_window
+       where share.app = of_window.app and share.budget = of_window.budget and share.begins = of_window.begins
+         and share.workspace_id = $5`,
+      [app, name, new Date(begins), amount, workspaceId],
     );
     await within(answerMs, given).catch(() => undefined);
+  }
+
+  async exhaust(app: string, { name, begins, limit }: AppBudget): Promise<void> {
+    const stored = this.#pool.query(
+      `insert into ops.app_budgets as of_window (app, budget, begins, used) values ($1, $2, $3, $4)
+       on conflict (app, budget, begins) do update set used = greatest(of_window.used, excluded.used)`,
+      [app, name, new Date(begins), limit],
+    );
+    await within(answerMs, stored).catch(() => undefined);
   }
 }

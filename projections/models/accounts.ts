@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { AccountEvent } from '#schemas/account.ts';
@@ -240,6 +241,24 @@ export const livePlatforms = async (
   if (clientId !== null) query.where({ 'a.client_id': clientId });
   const rows: { platform: Platform }[] = await query.distinct('a.platform').orderBy('a.platform');
   return rows.map(({ platform }) => platform);
+};
+
+export const beforeAllWorkspaces = '00000000-0000-0000-0000-000000000000';
+const workspacesPerPage = 500;
+
+/** Workspaces with live accounts on a network that may receive posts, by id; at most 500 behind this one. */
+export const workspacesOnNetwork = async (
+  pool: Pick<Pool, 'query'>,
+  platform: Platform,
+  after: string,
+): Promise<readonly string[]> => {
+  const { rows } = await pool.query<{ id: string }>(
+    `select distinct workspace_id::text as id from ${view('accounts')} as accounts
+     where platform = $1 and network = 'live' and status in ('connected', 'reauth_required') and workspace_id > $2
+     order by 1 limit $3`,
+    [platform, after, workspacesPerPage],
+  );
+  return rows.map(({ id }) => id);
 };
 
 export interface AccountFilters {

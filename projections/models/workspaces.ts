@@ -5,7 +5,7 @@ import type { Hold } from '#runtime/work/publishing-hold.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
-import { change, defineModel, type Row } from '../engine/model.ts';
+import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { asRow } from '../engine/rows.ts';
 import { view } from '../shapes.ts';
 import { workspacePublisher } from '../webhooks/render/agency.ts';
@@ -86,6 +86,7 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       return { ...row, members, people: row.people?.filter((one) => one !== personId) ?? null };
     }),
     CadenceSet: change((row, rule) => ({ ...row, cadence: withRule(row.cadence ?? [], rule) })),
+    NetworkVersionEndReported: unchanged,
     PostingQuotaSet: change((row, { limit }, { revision }) => ({
       ...row,
       posting_quota: limit,

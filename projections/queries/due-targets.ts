@@ -41,17 +41,30 @@ export const isTaken = (id: string, kind: string): string => `coalesce((
     select l.until > now() or l.not_before > now() from ops.work_leases l
     where l.kind = ${kind} and l.id = ${id}::text), false)`;
 
-/**
- * Whether publishing is held for the row's workspace. What a network has already is worked on: a post whose time has come
- * in its own scheduler, and the call of a worker that died.
- */
-const isHeld = (row: string, bySetting: string): string => `(${row}.status in ('pending', 'rate_limited', 'published')
-    and (${bySetting}::bool or exists (
-      select 1 from ops.publishing_holds h where h.scope in ('${everyWorkspace}', ${row}.workspace_id::text))))`;
-
 /** The network of the row's account; an account that the read model does not show yet counts as live. */
 const networkOf = (row: string): string =>
   `coalesce((select a.network from ${view('accounts')} a where a.id = ${row}.account_id), 'live') || '/' || ${row}.platform`;
+
+/** What keeps targets back beside the rows that hold publishing. */
+export interface KeptBack {
+  /** A setting of this process holds publishing, whatever the rows say. */
+  readonly bySetting: boolean;
+  /** Networks that rest: `live/linkedin`. */
+  readonly networks: readonly string[];
+}
+
+/**
+ * Whether publishing is held for the row's workspace, or its network rests. What a network has already is worked on: a post whose time has come
+ * in its own scheduler, and the call of a worker that died.
+ */
+const isHeld = (
+  row: string,
+  bySetting: string,
+  networks: string,
+): string => `(${row}.status in ('pending', 'rate_limited', 'published')
+    and (${bySetting}::bool or exists (
+      select 1 from ops.publishing_holds h where h.scope in ('${everyWorkspace}', ${row}.workspace_id::text))
+      or cardinality(${networks}::text[]) > 0 and ${networkOf(row)} = any(${networks}::text[])))`;
 
 /**
  * Runs a statement that may use indexes alone. NOTE: a session keeps its plan for as long as it lives, and makes it
@@ -101,7 +114,7 @@ with walked as materialized (
   ) t
 ), free as (
   select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
-  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9')}
+  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9', '$10')}
 ), ranked as (
   select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
   from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
@@ -116,7 +129,6 @@ from walked w where w."isEdge"`;
 /**
  * Targets that are due before each step, but those of which a network is asked.
  * @param platformRooms platform → rows of a workspace that `limits.rooms` does not name
- * @param heldBySetting whether a setting of this process holds publishing, whatever the rows say
  */
 export const walkDueTargets = (
   pool: Pool,
@@ -124,7 +136,7 @@ export const walkDueTargets = (
   steps: readonly WalkStep[],
   platformRooms: Readonly<Record<string, number>>,
   { leaseKind, except, rooms }: SearchLimits,
-  heldBySetting: boolean,
+  held: KeptBack,
 ): Promise<readonly WalkedTarget[]> =>
   search<WalkedTarget>(pool, `publisher-due-${direction}`, walkSql(direction), [
     steps.map(({ platform }) => platform),
@@ -135,7 +147,8 @@ export const walkDueTargets = (
     JSON.stringify(rooms),
     except,
     leaseKind,
-    heldBySetting,
+    held.bySetting,
+    held.networks,
   ]);
 
 /** Where a walk continues; null: it begins at the newest row. */

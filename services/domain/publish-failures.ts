@@ -1,6 +1,7 @@
 import type { MediaFailure } from '#schemas/media.ts';
 import type { Failure } from '#schemas/target.ts';
 import { mediaFailure } from './media-failures.ts';
+import { failureCodes } from './platforms/failure-codes.ts';
 
 /** Failures that this service finds itself; networks report others. Served under /errors/{code}. */
 
@@ -81,6 +82,17 @@ export const publishingHeld = failure(
   true,
   'service',
 );
+/** Uses up no try either: the whole network rests until an operator has set a newer version. */
+export const apiVersionEnded = failure(
+  'permission',
+  'api_version_ended',
+  failureCodes.api_version_ended,
+  true,
+  'service',
+);
+/** Whether a target that waits for this has used up no try. */
+export const usesUpNoTry = ({ code }: Pick<Failure, 'code'>): boolean =>
+  code === publishingHeld.code || code === apiVersionEnded.code;
 export const noAdapter = failure(
   'permission',
   'network_not_supported',

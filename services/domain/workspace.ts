@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { CadenceRule } from '#schemas/cadence.ts';
-import type { Mode, Role } from '#schemas/common.ts';
+import type { Mode, Platform, Role } from '#schemas/common.ts';
 import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { withRule } from './cadence.ts';
 import { type Decider, Rejection } from './decider.ts';
@@ -19,7 +19,17 @@ export type WorkspaceState =
       readonly postingQuota: number | null;
       readonly cadence: readonly CadenceRule[];
       readonly members: Readonly<Record<string, Member>>;
+      /** By network: the version whose end was last reported, and what was reported of it. */
+      readonly versions: Readonly<Partial<Record<Platform, ReportedVersion>>>;
     };
+
+interface ReportedVersion {
+  readonly version: string;
+  readonly stages: readonly VersionStage[];
+}
+
+type VersionEnd = Extract<WorkspaceEvent, { readonly type: 'NetworkVersionEndReported' }>['data'];
+type VersionStage = VersionEnd['stage'];
 
 export interface Member {
   readonly name: string;
@@ -49,7 +59,9 @@ export type WorkspaceCommand =
   | { readonly type: 'ChangeRole'; readonly memberId: string; readonly role: Role }
   | { readonly type: 'RemoveMember'; readonly memberId: string }
   | { readonly type: 'SetPostingQuota'; readonly limit: number | null }
-  | { readonly type: 'SetCadence'; readonly rule: CadenceRule };
+  | { readonly type: 'SetCadence'; readonly rule: CadenceRule }
+  /** Reported once for each version and stage. */
+  | (VersionEnd & { readonly type: 'ReportVersionEnd' });
 
 type Created = Extract<WorkspaceState, { status: 'created' }>;
 
@@ -129,6 +141,12 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
         return [];
       return [{ type: 'CadenceSet', data: command.rule }];
     }
+    case 'ReportVersionEnd': {
+      const { type: _, ...data } = command;
+      const reported = created(state).versions[data.platform];
+      const isReported = reported?.version === data.version && reported.stages.includes(data.stage);
+      return isReported ? [] : [{ type: 'NetworkVersionEndReported', data }];
+    }
     case 'SetPostingQuota': {
       const { limit } = command;
       return created(state).postingQuota === limit ? [] : [{ type: 'PostingQuotaSet', data: { limit } }];
@@ -138,7 +156,7 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [] };
+    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [], versions: {} };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -168,6 +186,12 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
     }
     case 'CadenceSet':
       return { ...state, cadence: withRule(state.cadence, event.data) };
+    case 'NetworkVersionEndReported': {
+      const { platform, version, stage } = event.data;
+      const reported = state.versions[platform];
+      const stages = reported?.version === version ? [...reported.stages, stage] : [stage];
+      return { ...state, versions: { ...state.versions, [platform]: { version, stages } } };
+    }
     case 'PostingQuotaSet':
       return { ...state, postingQuota: event.data.limit };
   }

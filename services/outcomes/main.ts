@@ -1,4 +1,5 @@
 import { openAdapters } from '#infra/adapters.ts';
+import { versionsOf } from '#infra/platforms/doctor.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { useReadModels } from '#projections/engine/use.ts';
 import { watchConsumers } from '#runtime/consuming/lane-health.ts';
@@ -12,6 +13,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
+import { watchVersions } from '#runtime/work/api-versions.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
@@ -48,13 +50,22 @@ await runProcess({
     };
     const http = new GuardedNetworkHttp(guardOf(config));
     const { credentials, connectCodes, pushedPosts } = adapters;
-    const { refreshers, revokers, refreshWindows, listeners } = liveNetworks({
+    const {
+      adapters: offered,
+      refreshers,
+      revokers,
+      refreshWindows,
+      listeners,
+    } = liveNetworks({
       ...{ stores: adapters, http, clock: clock.now, config },
     });
     const rules = Object.fromEntries(
       Object.entries(refreshWindows).map(([platform, windowMs]) => [platform, { windowMs }]),
     );
+    const versions = versionsOf(config, Object.keys(offered));
+    watchVersions({ versions, now: clock.now, registry, readiness });
     const live = {
+      versions,
       watch: { credentials, refreshers, rules },
       revoke: { credentials, revokers },
       listen: { credentials, listeners, connectCodes, pushedPosts },

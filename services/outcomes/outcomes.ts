@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import type { ApiVersions } from '#contracts/ports/api-version.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
@@ -25,6 +26,7 @@ import { Resting } from './resting.ts';
 import { runRestores } from './restores.ts';
 import { type RevocationDeps, runRevocations } from './revocations.ts';
 import { runSweeper, type SweeperDeps } from './sweeper.ts';
+import { runVersions } from './versions.ts';
 
 /**
  * Finishes what a process began and did not end: a post that was submitted and has no request yet, a decision that its
@@ -78,6 +80,8 @@ export interface OutcomesDeps {
   readonly revoke?: Pick<RevocationDeps, 'credentials' | 'revokers'>;
   /** Listens to these networks. Default: to none. */
   readonly listen?: Pick<ListeningDeps, 'credentials' | 'listeners' | 'connectCodes' | 'pushedPosts'>;
+  /** Tells workspaces when networks end these versions of their APIs. Default: of none. */
+  readonly versions?: ApiVersions;
   /** Called whenever a network answers its listener, or fails to. */
   readonly onHearing?: ListeningDeps['onHearing'] & {};
   /** Called for each target that was recorded as overdue. */
@@ -100,7 +104,8 @@ export interface Outcomes {
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
  * about posts out, gives back places of quotas, ends the posts and invites of archived clients and the posts of
  * disconnected accounts, resumes work interrupted by a crash, reports overdue targets, makes the copies of recycled
- * posts, refreshes credentials ahead of their end, gives back those of disconnected accounts, and listens to networks.
+ * posts, refreshes credentials ahead of their end, gives back those of disconnected accounts, listens to networks, and tells
+ * of versions of their APIs that end.
  * Its effects are appends, so its groups are never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -160,6 +165,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
   if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));
   if (deps.listen !== undefined) rounds.push(runListening({ ...timed, ...deps.listen }, stop));
+  if (deps.versions !== undefined) rounds.push(runVersions({ ...timed, versions: deps.versions }, stop));
   const done = together([outcomes.done, archives.done, ...rounds], failed);
   return { done, consumers: [outcomes, archives] };
 };

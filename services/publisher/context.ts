@@ -1,6 +1,8 @@
 import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
+import { apiVersionEnded, publishingHeld } from '#domain/publish-failures.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
+import type { Failure } from '#schemas/target.ts';
 import type { Tools } from './deps.ts';
 import type { LeasedTarget } from './leased-target.ts';
 import { type MediaReadiness, noFiles, readinessOf, type TargetFiles } from './media-readiness.ts';
@@ -12,6 +14,8 @@ export interface WorkContext {
   readonly streams: RelatedStreams;
   readonly leased: LeasedTarget;
   readonly conditions: TargetConditions;
+  /** `live/linkedin`. */
+  readonly network: string;
   /** Aborts when the process drains. */
   readonly draining: AbortSignal;
 }
@@ -39,14 +43,32 @@ export const mediaReadiness = async (
   return readinessOf({ ...content, body: content.body }, from, target.common.platform, workspaceId, assets);
 };
 
-/** Whether an operator lets nothing of the target's workspace go out. Who cannot read it lets nothing out either. */
-export const isHeld = async ({ tools, leased }: WorkContext): Promise<boolean> => {
+/**
+ * Why nothing of the target goes out now: an operator holds its workspace, or its network rests. Null: it may. Who cannot read
+ * it lets nothing out either.
+ */
+export const heldBy = async ({ tools, leased, network }: WorkContext): Promise<Failure | null> => {
   try {
-    return (await tools.hold.of(leased.context().workspaceId)) !== null;
+    if ((await tools.hold.of(leased.context().workspaceId)) !== null) return publishingHeld;
+    const rest = await tools.networkRests.of(network);
+    return rest === null ? null : { ...apiVersionEnded, platformMessage: rest.said };
   } catch (error) {
     tools.logger.warn({ err: error }, 'whether publishing is held is not known; nothing goes out until it is');
-    return true;
+    return publishingHeld;
   }
+};
+
+export const isHeld = async (context: WorkContext): Promise<boolean> => (await heldBy(context)) !== null;
+
+/**
+ * Whether the network has said that it no longer answers the version it is asked for. It then rests as a whole, before this is
+ * recorded for the target: the worker that finds the target again does not call.
+ */
+export const hasEndedVersion = async ({ tools, network }: WorkContext, outcome: object): Promise<boolean> => {
+  const failure = 'failure' in outcome ? (outcome.failure as Failure) : null;
+  if (failure?.code !== apiVersionEnded.code) return false;
+  await tools.networkRests.rest(network, failure.platformMessage ?? failure.message);
+  return true;
 };
 
 /**

@@ -9,6 +9,7 @@ import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import type { Config } from '#runtime/process/config.ts';
 import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
+import type { NetworkRests } from '#runtime/work/network-rests.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -105,6 +106,7 @@ export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readin
   readonly processing: Histogram | null;
   readonly files: Files;
   readonly hold: PublishingHold;
+  readonly networkRests: NetworkRests;
   readonly waitingFiles: WaitingFiles;
   readonly restores: Restores;
   readonly lookedBack: LookedBack;

@@ -9,6 +9,15 @@ const frontRows = 1_000;
 /** Rows of all platforms together that a search reads behind these, if a platform has more. */
 const behindRows = 4_000;
 
+export interface DueSearchOptions {
+  readonly front?: number;
+  readonly behind?: number;
+  /** Whether a setting of this process holds publishing. Default: false. */
+  readonly heldBySetting?: boolean;
+  /** The networks that rest, `live/linkedin`. Default: none. */
+  readonly resting?: () => Promise<readonly string[]>;
+}
+
 /**
  * Finds due targets whose outcome is not unknown, in the order of their due times. A search reads a bounded number of
  * rows, longest due first; without a backlog these are all rows. If a platform has more, searches take turns: one also
@@ -21,17 +30,20 @@ export class DueSearch {
   readonly #front: number;
   readonly #behind: number;
   readonly #heldBySetting: boolean;
+  readonly #resting: () => Promise<readonly string[]>;
   /** Platform → row from which the walk over the remaining rows continues. */
   readonly #cursors = new Map<string, WalkStep>();
   #goesOn = false;
 
   /** @param kind of the leases */
-  constructor(pool: Pool, kind: string, { front = frontRows, behind = behindRows, heldBySetting = false } = {}) {
+  constructor(pool: Pool, kind: string, options: DueSearchOptions = {}) {
+    const { front = frontRows, behind = behindRows, heldBySetting = false, resting = async () => [] } = options;
     this.#pool = pool;
     this.#kind = kind;
     this.#front = front;
     this.#behind = behind;
     this.#heldBySetting = heldBySetting;
+    this.#resting = resting;
   }
 
   /** @param before instant up to which a target is due */
@@ -81,6 +93,7 @@ export class DueSearch {
     if (steps.length === 0) return [];
     const { slots } = scope;
     const rooms = Object.fromEntries(steps.map(({ platform }) => [platform, roomOn(slots, platform)]));
-    return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind), this.#heldBySetting);
+    const held = { bySetting: this.#heldBySetting, networks: await this.#resting() };
+    return walkDueTargets(this.#pool, direction, steps, rooms, limitsOf(scope, this.#kind), held);
   }
 }

@@ -8,6 +8,7 @@ import {
   noAdapter,
   outcomeUnknown,
   publishingHeld,
+  usesUpNoTry,
 } from '#domain/publish-failures.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -15,7 +16,7 @@ import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
 import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
 import { graceMs } from './call.ts';
-import { adapterOf, type WorkContext } from './context.ts';
+import { adapterOf, hasEndedVersion, heldBy, type WorkContext } from './context.ts';
 import { adapterTimes, Deadline } from './deps.ts';
 import { accountFault } from './faults.ts';
 import { cleanFailure } from './files.ts';
@@ -66,6 +67,7 @@ export const commentOn = async (
         ? ({ kind: 'deferred', failure: interrupted } as const)
         : await call(context, adapter, requestOf(target, content, conditions), deadline);
     faultPoint('publisher:after-comment-call');
+    await hasEndedVersion(context, outcome);
     await leased.recordUntilStored(
       commandOf(context, target.common.targetId, comment.try, outcome),
       leased.lease.signal,
@@ -106,14 +108,17 @@ const requestOf = (
 
 /** Calls the adapter once. After an error, or without an answer, the comment may be there. */
 const call = (
-  { tools }: WorkContext,
+  context: WorkContext,
   adapter: PlatformAdapter,
   request: CommentRequest,
   deadline: Deadline,
 ): Promise<CommentOutcome> => {
+  const { tools } = context;
   const unknown = (): CommentOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
-  const answered = adapter.comment(request, deadline.signal).catch((error: unknown): CommentOutcome => {
-    if (error instanceof PublishingHeld) return { kind: 'deferred', failure: publishingHeld };
+  const answered = adapter.comment(request, deadline.signal).catch(async (error: unknown): Promise<CommentOutcome> => {
+    if (error instanceof PublishingHeld) {
+      return { kind: 'deferred', failure: (await heldBy(context)) ?? publishingHeld };
+    }
     tools.logger.error({ err: error, targetId: request.targetId }, 'the adapter threw while commenting');
     return unknown();
   });
@@ -134,6 +139,8 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
       retryAt: retryAt === null ? null : new Date(retryAt).toISOString(),
     },
   });
+  // The try was recorded, and nothing was made: the next one follows once publishing goes on.
+  if ('failure' in outcome && usesUpNoTry(outcome.failure)) return refused(outcome.failure, now);
   switch (outcome.kind) {
     case 'posted':
       return {
@@ -149,8 +156,6 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
       return refused(failure, Date.parse(retryAt));
     }
     case 'deferred':
-      // The try was recorded and not made: the next one follows once publishing goes on.
-      if (outcome.failure.code === publishingHeld.code) return refused(outcome.failure, now);
       return refused(outcome.failure, delayMs === null ? null : now + delayMs);
     case 'unknown':
       return { ...command, outcome: { kind: 'unknown' } };

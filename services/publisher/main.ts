@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
+import { versionsOf } from '#infra/platforms/doctor.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { useReadModels } from '#projections/engine/use.ts';
@@ -12,6 +13,7 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
+import { watchVersions } from '#runtime/work/api-versions.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
 import { declareOlderCopy } from './look-back.ts';
@@ -60,6 +62,8 @@ await runProcess({
     const guard = guardOf(config);
     const http = new GuardedNetworkHttp(guard, { report: calls.report });
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config, onLimits: limits.observe });
+    const versions = versionsOf(config, Object.keys(live.adapters));
+    watchVersions({ versions, now: clock.now, registry, readiness });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
     await declareOlderCopy({ store: adapters.store, pool: adapters.pool, openLog: adapters.openLogWriter, logger });

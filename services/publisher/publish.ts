@@ -1,9 +1,17 @@
 import type { NativeScheduler, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { attemptAt, type TargetIn } from '#domain/post-target/target.ts';
-import { mediaNotReady, noAdapter } from '#domain/publish-failures.ts';
+import { mediaNotReady, noAdapter, publishingHeld } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { type CallOutcome, callAdapter } from './call.ts';
-import { adapterOf, mediaReadiness, type OwnAttempt, schedulerOf, type WorkContext } from './context.ts';
+import {
+  adapterOf,
+  hasEndedVersion,
+  heldBy,
+  mediaReadiness,
+  type OwnAttempt,
+  schedulerOf,
+  type WorkContext,
+} from './context.ts';
 import { adapterTimes } from './deps.ts';
 import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
@@ -48,9 +56,12 @@ export const publish = async (
   const call = (): Promise<CallOutcome> =>
     scheduler === null ? adapter.publish(request, steps) : scheduler.handOver({ ...request, dueAt }, steps);
   const result = await callAdapter(context, targetId, call, steps, lent);
-  if (result.kind === 'held') {
+  if (result.kind === 'held' || (await hasEndedVersion(context, result))) {
+    if (result.kind !== 'held') faultPoint('publisher:after-call');
     const claim = { attempt: target.common.attempts, takeover: target.takeover };
-    await leased.record({ ...claim, type: 'RecordHeld', now: leased.now() });
+    const failure = (await heldBy(context)) ?? publishingHeld;
+    const nothingSent = result.kind === 'held' ? {} : { nothingSent: true as const };
+    await leased.record({ ...claim, ...nothingSent, type: 'RecordHeld', now: leased.now(), failure });
   } else if (result.kind !== 'drained') {
     faultPoint('publisher:after-call');
     if (result.kind === 'handed_over') faultPoint('publisher:after-hand-over');

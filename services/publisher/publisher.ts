@@ -6,14 +6,16 @@ import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { takenPosts } from '#projections/queries/restored-targets.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
-import { Histogram } from '#runtime/process/metrics.ts';
-import { publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
+import { Gauge, Histogram } from '#runtime/process/metrics.ts';
+import { networkRestsCheck, publishingCheck, restoreCheck } from '#runtime/process/telemetry.ts';
 import { takeFairly } from '#runtime/work/fair-pick.ts';
 import { type Lease, Leases } from '#runtime/work/leases.ts';
 import { Liveness } from '#runtime/work/liveness.ts';
+import { NetworkRests } from '#runtime/work/network-rests.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
 import type { Slots } from '#runtime/work/slots.ts';
+import { platforms } from '#schemas/common.ts';
 import { CadenceSlots } from './account-slots.ts';
 import { AskedSearch } from './asked-search.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
@@ -102,6 +104,7 @@ class Publisher {
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
       hold: new PublishingHold(pool, config.publishing ?? 'on'),
+      networkRests: new NetworkRests({ pool, now: clock.now, versionOf: versionsOf(deps), logger }),
       waitingFiles: new WaitingFiles(pool, leaseKindOfTargets, deps.mediaRest ?? mediaRest),
       restores: new Restores(pool),
       lookedBack: { asked: 0, open: 0, found: 0, oldestDue: Number.POSITIVE_INFINITY, declared: null },
@@ -115,7 +118,10 @@ class Publisher {
     };
     this.#supply = publisherSlots(config.publishConcurrency * 2);
     this.#questions = publisherSlots(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
-    this.#due = new DueSearch(pool, leaseKindOfTargets, { heldBySetting: config.publishing === 'hold' });
+    this.#due = new DueSearch(pool, leaseKindOfTargets, {
+      heldBySetting: config.publishing === 'hold',
+      resting: async () => (await this.#tools.networkRests.all()).map(({ network }) => network),
+    });
     this.#asked = new AskedSearch(pool, leaseKindOfTargets);
     this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
     this.#leases = new Leases({
@@ -125,7 +131,9 @@ class Publisher {
       ttlMs: config.leaseTtlMs,
       onError: (error) => logger.warn({ err: error }, 'could not renew or release leases; retrying'),
     });
+    if (registry !== undefined) showRests(registry, this.#tools.networkRests);
     readiness?.add(publishingCheck, () => this.#tools.hold.line());
+    readiness?.add(networkRestsCheck, () => this.#tools.networkRests.line());
     readiness?.add(restoreCheck, () => this.#tools.restores.line());
     readiness?.add('publisher', async () => this.#liveness.check(`holds ${this.#leases.size}`));
   }
@@ -234,6 +242,30 @@ class Publisher {
     return errorRestMs;
   }
 }
+
+/** `live/linkedin` → what its adapter asks for. */
+const versionsOf =
+  ({ adapterOf }: PublisherDeps) =>
+  (network: string): string | null => {
+    const [mode, name] = network.split('/');
+    const platform = platforms.find((one) => one === name);
+    if (platform === undefined) return null;
+    return adapterOf(mode === 'live' ? 'live' : 'sandbox', platform)?.apiVersion?.(platform) ?? null;
+  };
+
+const showRests = (registry: NonNullable<PublisherDeps['registry']>, rests: NetworkRests): void => {
+  new Gauge({
+    name: 'network_resting',
+    help: '1 while targets of the network wait, since it no longer answers the version of its API that this process asks for',
+    labelNames: ['network', 'version'],
+    registers: [registry],
+    async collect() {
+      const known = await rests.all().catch(() => null);
+      this.reset();
+      for (const { network, version } of known ?? []) this.set({ network, version }, 1);
+    },
+  });
+};
 
 const latenessIn = (registry: NonNullable<PublisherDeps['registry']>): Histogram =>
   new Histogram({

@@ -59,7 +59,7 @@ export class TargetWorker {
     const conditions = await this.#reading.run({ workspaceId: row.workspaceId }, () => this.#streams.conditions(live));
     await until(at, now, stop);
     if (stop.aborted) return null;
-    const work = this.#workOn(leased, conditions);
+    const work = this.#workOn(row, leased, conditions);
     const taker = takerOf(row, conditions);
     const unwatch = this.#watch(row, leased, conditions);
     // The worker takes a new slot for each segment of a thread and for a comment, so that a long thread does not delay
@@ -88,7 +88,7 @@ export class TargetWorker {
         this.#streams.conditions(live),
       );
       const unwatch = this.#watch(row, leased, conditions);
-      const result = await this.#workOn(leased, conditions).run().finally(unwatch);
+      const result = await this.#workOn(row, leased, conditions).run().finally(unwatch);
       rest = result === 'next slot' ? null : result;
     }
     this.#noteStaleRow(leased, row);
@@ -101,13 +101,14 @@ export class TargetWorker {
     return new LeasedTarget(store, lease, loaded, now);
   }
 
-  #workOn(leased: LeasedTarget, conditions: Conditions): Work {
+  #workOn(row: DueRow, leased: LeasedTarget, conditions: Conditions): Work {
     const streams = this.#streams;
     return new Work({
       tools: this.#tools,
       streams,
       leased,
       conditions: new TargetConditions(streams, conditions),
+      network: takerOf(row, conditions).network ?? row.network,
       draining: this.#draining,
     });
   }

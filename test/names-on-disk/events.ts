@@ -40,6 +40,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     MemberRoleChanged: '1: memberId role:Role',
     MemberRemoved: '1: memberId',
     CadenceSet: '1: platform:Platform|null minIntervalMinutes:null perDay:null',
+    NetworkVersionEndReported: '1: platform:Platform version endsAt:null stage:ends_in_90_days|ends_in_30_days|ended',
     PostingQuotaSet: '1: limit:null',
     MemberIdentified: '1: memberId personId',
   },

@@ -262,6 +262,7 @@ export const ownActors: readonly string[] = [
   'service recycle',
   'service reports',
   'service sweeper',
+  'service versions',
   'service webhooks',
 ];
 
@@ -286,6 +287,8 @@ export const prometheusNames: readonly string[] = [
   'network_calls_lost_total',
   'network_hearing',
   'network_hearing_failures_total',
+  'network_resting',
+  'network_version_days_left',
   'oauth_repeats_total',
   'oauth_reuses_total',
   'parked_oldest_seconds',

@@ -20,6 +20,9 @@ export const tables: Readonly<Record<string, string>> = {
   'es.layout': 'one partitions',
   'es.workspace_events': 'workspace position',
   'es.workspace_index': 'one position event_id',
+  'ops.app_budget_members': 'app budget begins member',
+  'ops.app_budget_shares': 'app budget begins workspace_id used',
+  'ops.app_budgets': 'app budget begins used',
   'ops.app_read_shares': 'app month workspace_id used',
   'ops.app_reads': 'app month used',
   'ops.app_rests': 'app what until failure',
@@ -56,6 +59,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.insights_refresh_accounts': 'refresh_id account_id failed done',
   'ops.insights_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
   'ops.insights_zones': 'id timezone revision closed',
+  'ops.network_rests': 'network version since until said',
   'ops.network_credentials':
     'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_reported grant_id',
   'ops.parked_events': 'consumer_group stream revision event_id type position reason parked_at workspace_id retry_at',
@@ -99,6 +103,7 @@ export const tables: Readonly<Record<string, string>> = {
   'sandbox.comments':
     'seq platform account_id target_id post_id form content call_started_at seen_at outcome comment_id refusal',
   'sandbox.containers': 'id platform account_id target_id content_hash ready_at expires_at created_at',
+  'sandbox.ended_versions': 'platform version',
   'sandbox.fired': 'target_id fault times first_at',
   'sandbox.ledger':
     'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails workspace_id',
@@ -178,6 +183,8 @@ export const schemaFiles: readonly string[] = [
   'ops 010-sandbox 8ad87a27f9047941',
   'ops 011-shapes bd85d2419e3d8494',
   'ops 012-grants f5152b5f19388ee3',
+  'ops 013-app-budgets e2032168853de64b',
+  'ops 014-network-rests a6eacbccc422ba01',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

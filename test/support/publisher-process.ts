@@ -8,7 +8,9 @@ import { runPublisher } from '#services/publisher/publisher.ts';
 import { drainSignal } from './drain-signal.ts';
 import { openPublishing, quick, quickBackOff, quickLooks, quickProcessing } from './publishing.ts';
 
-const parts = await openPublishing(process.argv[2] ?? '', { faultPoint });
+/** Versions of the networks' APIs that it asks for. */
+const versions = JSON.parse(process.env.VERSIONS ?? '{}') as Record<string, string>;
+const parts = await openPublishing(process.argv[2] ?? '', { faultPoint, versions });
 const draining = drainSignal();
 const logger = createLogger('child', process.env.LOG_LEVEL ?? 'silent');
 const clock = await DatabaseClock.open({ pool: parts.pool, logger });

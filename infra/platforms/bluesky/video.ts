@@ -1,12 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
-import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { integerIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
-import { mediaFailure, outcomeOf, outcomeOfVideo, stillProcessing, uploadRefused, videoRefused } from './errors.ts';
+import { mediaFailure, outcomeOfVideo, stillProcessing, uploadRefused, videoRefused } from './errors.ts';
 import type { UploadedMedia } from './record.ts';
-import { type BlobRef, blobOf } from './shapes.ts';
 import type { Uploading } from './upload.ts';
+import { uploadInParts } from './video-parts.ts';
+import {
+  defaultPollMs,
+  type Job,
+  jobOf,
+  serviceDid,
+  serviceToken,
+  subjectOf,
+  uploadToken,
+  type VideoOptions,
+} from './video-service.ts';
 import { type XrpcResult, xrpc } from './xrpc.ts';
 
 /**
@@ -15,70 +24,7 @@ import { type XrpcResult, xrpc } from './xrpc.ts';
  */
 
 /** How long one attempt waits for a job; the next goes on. */
-const waitMs = 40_000;
-const pollMs = 1_500;
-/** Seconds for which a service takes our word that the account's server sent us. */
-const authSeconds = 1_800;
-
-export interface VideoOptions {
-  readonly videoService: string;
-  /** Milliseconds between two questions. Default 1,500. */
-  readonly videoPollMs?: number;
-  /** Milliseconds that one attempt waits. Default 40,000. */
-  readonly videoWaitMs?: number;
-}
-
-interface Job {
-  readonly jobId: string | null;
-  readonly state: string;
-  readonly blob: BlobRef | null;
-  readonly said: string | null;
-  /** A failure of theirs, which another upload may not have. */
-  readonly isTheirs: boolean;
-}
-
-/** Codes of a failed job that say nothing of the file. */
-const theirs = new Set(['pds_upload_failure', 'generic_failure']);
-
-/** The service has answered with the status in a member and without one: both are taken. */
-const jobOf = (data: Members): Job => {
-  const status = membersOf(data.jobStatus) ?? data;
-  const isTheirs = theirs.has(textIn(status, 'failureCode') ?? textIn(status, 'error') ?? '');
-  const said = textIn(status, 'message') ?? textIn(status, 'error') ?? textIn(status, 'failureCode');
-  return {
-    jobId: textIn(status, 'jobId'),
-    state: textIn(status, 'state') ?? '',
-    blob: blobOf(status.blob),
-    said,
-    isTheirs,
-  };
-};
-
-const subjectOf = ({ account, targetId }: PublishRequest): NetworkCall['subject'] => ({
-  accountId: account.id,
-  targetId,
-});
-
-/** A token of the account's own server, for one method of one service. */
-const serviceToken = async (
-  { http, secret, request, steps, now }: Uploading,
-  audience: string,
-  method: string,
-): Promise<{ readonly token: string } | Failed> => {
-  const exp = String(Math.floor(now() / 1_000) + authSeconds);
-  const result = await xrpc(
-    http,
-    {
-      ...{ service: secret.service, nsid: 'com.atproto.server.getServiceAuth', token: secret.token },
-      params: { aud: audience, lxm: method, exp },
-      ...{ subject: subjectOf(request), isSecret: true },
-    },
-    steps.signal,
-  );
-  if (result.kind !== 'ok') return outcomeOf(result, false, now());
-  const token = textIn(result.data, 'token');
-  return token === null ? { kind: 'deferred', failure: mediaFailure(null, 'the answer has no token') } : { token };
-};
+const defaultWaitMs = 40_000;
 
 /** A file that the service knows already is answered as an error that names its job. */
 const startedBy = (result: XrpcResult, mediaId: string, now: number): Job | Failed => {
@@ -94,14 +40,14 @@ const startedBy = (result: XrpcResult, mediaId: string, now: number): Job | Fail
 const refusedBefore = async (
   uploading: Uploading,
   { bytes, mediaId }: PublishMedia,
-  { videoService }: VideoOptions,
+  options: VideoOptions,
 ): Promise<Failed | null> => {
   const { http, request, steps, now } = uploading;
   const nsid = 'app.bsky.video.getUploadLimits';
-  const auth = await serviceToken(uploading, `did:web:${new URL(videoService).hostname}`, nsid);
+  const auth = await serviceToken(uploading, serviceDid(options), nsid);
   steps.signal.throwIfAborted();
   if ('kind' in auth) return null;
-  const ask = { service: videoService, nsid, token: auth.token, subject: subjectOf(request) };
+  const ask = { service: options.videoService, nsid, token: auth.token, subject: subjectOf(request) };
   const result = await xrpc(http, ask, steps.signal);
   steps.signal.throwIfAborted();
   if (result.kind !== 'ok') return null;
@@ -113,16 +59,14 @@ const refusedBefore = async (
   return uploadRefused(error, textIn(data, 'message'), mediaId, now());
 };
 
-const start = async (
+/** The whole file in one call, for services without uploads in parts. */
+const uploadWhole = async (
   uploading: Uploading,
   video: PublishMedia,
   { videoService }: VideoOptions,
 ): Promise<Job | Failed> => {
   const { http, secret, request, steps, now } = uploading;
-  const refused = await refusedBefore(uploading, video, { videoService });
-  if (refused !== null) return refused;
-  const { hostname } = new URL(secret.service);
-  const auth = await serviceToken(uploading, `did:web:${hostname}`, 'com.atproto.repo.uploadBlob');
+  const auth = await uploadToken(uploading);
   if ('kind' in auth) return auth;
   const path = await video.file();
   const result = await xrpc(
@@ -137,6 +81,13 @@ const start = async (
   );
   steps.signal.throwIfAborted();
   return startedBy(result, video.mediaId, now());
+};
+
+const start = async (uploading: Uploading, video: PublishMedia, options: VideoOptions): Promise<Job | Failed> => {
+  const waitMs = options.videoWaitMs ?? defaultWaitMs;
+  const mayStart = () => refusedBefore(uploading, video, options);
+  const sent = await uploadInParts(uploading, video, options, waitMs, mayStart);
+  return sent ?? uploadWhole(uploading, video, options);
 };
 
 const look = async (
@@ -176,7 +127,7 @@ export const uploadVideo = async (
   const { jobId } = job;
   if (jobId === null) return { kind: 'deferred', failure: mediaFailure(mediaId, 'the answer names no job') };
   if (known === null) await steps.checkpoint('video', { mediaId, jobId });
-  const until = performance.now() + (options.videoWaitMs ?? waitMs);
+  const until = performance.now() + (options.videoWaitMs ?? defaultWaitMs);
   // The file counts, whatever the state is called: unknown states mean that it is not ready.
   while (job.blob === null) {
     if (job.state === 'JOB_STATE_FAILED') {
@@ -187,7 +138,7 @@ export const uploadVideo = async (
         : { kind: 'failed', failure: videoRefused(mediaId, job.said) };
     }
     if (performance.now() > until) return { kind: 'deferred', failure: stillProcessing(mediaId) };
-    await delay(options.videoPollMs ?? pollMs, undefined, { signal: steps.signal });
+    await delay(options.videoPollMs ?? defaultPollMs, undefined, { signal: steps.signal });
     const next = await look(uploading, jobId, mediaId, options);
     if ('kind' in next) return next;
     job = next;

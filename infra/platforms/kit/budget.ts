@@ -1,3 +1,4 @@
+import { budgetAt } from '../shared/app-budgets.ts';
 import { namedInstant, nextDay } from '../shared/outcomes.ts';
 import type { NetworkAnswer, NotOk } from './errors.ts';
 import { appName, type Kit } from './tables.ts';
@@ -23,10 +24,9 @@ type SpentAnswer = Extract<NotOk, { readonly kind: 'spent' }>;
 const kept = (monthly: number): number => Math.ceil(monthly / 10);
 const spent = (reason: string, until: string | null): SpentAnswer => ({ kind: 'spent', reason, until });
 
-const nextMonth = (now: number): string => {
-  const day = new Date(now);
-  return new Date(Date.UTC(day.getUTCFullYear(), day.getUTCMonth() + 1, 1)).toISOString();
-};
+/** Networks bill what was read in a month of UTC. */
+const readsOf = (limit: number, now: number) =>
+  budgetAt({ name: 'reads', limit, zone: 'UTC', every: 'month', isShared: true }, now);
 
 /** Only an answer that may have shown something is billed. */
 const billedOf = ({ reads, shown }: Cost, answer: NetworkAnswer): number => {
@@ -40,17 +40,17 @@ export const billed = async (kit: Kit, cost: Cost, ask: () => Promise<NetworkAns
   const { monthlyReads } = app;
   if (monthlyReads === null) return ask();
   const [reader, now] = [{ app: appName(kit), workspaceId: cost.workspaceId }, clock()];
-  const open = cost.isOptional ? monthlyReads - kept(monthlyReads) : monthlyReads;
-  const taken = await appLimits.take(reader, cost.reads, open, now).catch(() => null);
+  const budget = readsOf(cost.isOptional ? monthlyReads - kept(monthlyReads) : monthlyReads, now);
+  const taken = await appLimits.take(reader, cost.reads, budget, now).catch(() => null);
   if (taken === null) return spent('what may be read this month could not be counted', null);
   const setting = `${tables.platform.toUpperCase()}_MONTHLY_READS`;
-  if (taken === 'month_spent') return spent(`the reads of this month (${setting}) are used up`, nextMonth(now));
+  if (taken === 'spent') return spent(`the reads of this month (${setting}) are used up`, namedInstant(budget.ends));
   // The share of a workspace grows as the month goes by.
   if (taken === 'share_spent') {
     return spent('the share of this month’s reads is used up for today', namedInstant(nextDay(now)));
   }
   const answer = await ask();
   const unbilled = cost.reads - billedOf(cost, answer);
-  if (unbilled > 0) await appLimits.giveBack(reader, unbilled, now);
+  if (unbilled > 0) await appLimits.giveBack(reader, unbilled, budget);
   return answer;
 };

@@ -8,7 +8,7 @@ import { billed, type Cost } from './budget.ts';
 import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
 import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
-import { appName, type Kit, type MadeBy, type NetworkRequest } from './tables.ts';
+import { appName, type Kit, type MadeBy, type NetworkRequest, versionName } from './tables.ts';
 
 /** The calls of a network. Integers beyond 2^53 arrive as strings. */
 
@@ -136,7 +136,10 @@ export class NetworkClient {
 
   async #open(subject: Subject, isRead: boolean, signal: AbortSignal): Promise<OpenSession | NotOk> {
     const { appLimits, clock } = this.#kit;
-    const rest = await appLimits.restOf(appName(this.#kit), isRead, clock());
+    const now = clock();
+    const rest =
+      (await appLimits.restOf(appName(this.#kit), isRead, now)) ??
+      (await appLimits.restOf(versionName(this.#kit), isRead, now));
     return rest === null ? sessionOf(this.#kit, subject, signal) : { kind: 'resting', rest };
   }
 
@@ -229,7 +232,8 @@ export class NetworkClient {
     const { until, ofApp } = exhausted(tables, headers, now, usualUntil(row, now));
     const rests = isClosed || (row.means === 'limited' && (row.ofApp === true || ofApp));
     if (!rests) return refused;
-    await appLimits.rest(appName(this.#kit), ofRead && !isClosed ? 'reads' : 'all', {
+    const name = row.means === 'sunset' ? versionName(this.#kit) : appName(this.#kit);
+    await appLimits.rest(name, ofRead && !isClosed ? 'reads' : 'all', {
       until: isClosed ? refused.named : until,
       failure: { ...failure, actor: 'service' },
     });

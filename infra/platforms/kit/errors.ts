@@ -1,10 +1,10 @@
 import type { AppRefusal } from '#contracts/ports/app-limits.ts';
 import type { Json } from '#contracts/ports/platform.ts';
-import { type FailureCode, failureCodes } from '#domain/platforms/index.ts';
+import { type FailureCode, failureCodes, windowAt } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf } from '../shared/members.ts';
 import { type Failed, type NotPublished, namedInstant, nothingSent } from '../shared/outcomes.ts';
-import { type Headers, nextDayIn } from './limits.ts';
+import type { Headers } from './limits.ts';
 
 /** What a network's errors mean: rows of a table, one list of meanings, and what a meaning makes of a call. */
 
@@ -34,9 +34,10 @@ const meanings = {
   processing: { category: 'transient', code: 'processing_timeout', ...ofNetwork },
   /** The operator can mend it: the post waits. */
   ours: { category: 'transient', code: 'network_down', ...ofService },
-  /** The operator must pay, or install a release that speaks a newer version: the app rests as a whole. */
+  /** The operator must pay: the app rests as a whole. */
   unpaid: { category: 'permission', code: 'network_rate_limited', ...ofService },
-  sunset: { category: 'permission', code: 'network_rate_limited', ...ofService },
+  /** The operator must set a newer version of the API: the network rests for this one, and no post fails of it. */
+  sunset: { category: 'permission', code: 'api_version_ended', ...ofService },
   changed: { category: 'invalid_content', code: 'content_changed', ...ofUser },
   unknown: { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' },
 } as const satisfies Readonly<Record<string, Meant>>;
@@ -181,7 +182,7 @@ const hourMs = 3_600_000;
 /** Until when a refused call is not worth another try, where the network does not say. */
 export const usualUntil = ({ means, wait, ofApp }: ErrorRow, now: number): number => {
   if (typeof wait === 'number') return now + wait;
-  if (wait !== undefined) return nextDayIn(wait.nextDayIn, now);
+  if (wait !== undefined) return windowAt({ zone: wait.nextDayIn, every: 'day' }, now).ends;
   if (means === 'unpaid' || means === 'sunset') return now + unpaidMs;
   return now + (ofApp === true ? hourMs : usualMs);
 };

@@ -189,17 +189,3 @@ export const exhausted = (
   const ofApp = empty[0]?.ofApp === true || (used !== null && used.appPercent >= 100);
   return { until: Math.min(Math.max(named, now), now + maxRestMs), named, ofApp };
 };
-
-/** When the next day begins in a zone, milliseconds since the epoch. @param zone `America/Los_Angeles` */
-export const nextDayIn = (zone: string, now: number): number => {
-  const wall = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
-  const day = wall.format(now);
-  // A day has 23 to 25 hours; its first minute is looked for by halves.
-  let [low, high] = [now, now + 26 * 3_600_000];
-  while (high - low > 1_000) {
-    const middle = (low + high) / 2;
-    if (wall.format(middle) === day) low = middle;
-    else high = middle;
-  }
-  return Math.floor(high / 1_000) * 1_000;
-};

@@ -21,7 +21,7 @@ export interface Bound extends Kit {
   readonly boundaryDeadlineMs: number;
 }
 
-type OfRules = 'boundaryDeadlineMs' | 'settleWindowMs' | 'absenceIsProof' | 'listsOwnPosts';
+type OfRules = 'boundaryDeadlineMs' | 'settleWindowMs' | 'absenceIsProof' | 'listsOwnPosts' | 'apiVersion';
 /** A network without first comments has no `comment`; what the rules of the network say of it need not be said again. */
 export type NetworkMethods = Omit<PlatformAdapter, OfRules | 'comment'> &
   Partial<Pick<PlatformAdapter, OfRules | 'comment'>> &
@@ -74,6 +74,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       settleWindowMs: (_platform, { externalId }) => readingOf(platform, externalId).settleWindowMs,
       absenceIsProof: (_platform, { externalId }) => readingOf(platform, externalId).absenceIsProof,
       listsOwnPosts: (_platform, { externalId }) => readingOf(platform, externalId).listsOwnPosts,
+      apiVersion: () => app.version,
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },

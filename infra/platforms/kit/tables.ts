@@ -1,3 +1,4 @@
+import type { ApiVersion } from '#contracts/ports/api-version.ts';
 import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
@@ -12,14 +13,7 @@ import type { OAuthTable } from './oauth.ts';
 
 /** All that is data of a network with OAuth 2 and JSON over HTTP: its `tables.ts`. */
 
-/** The version of an API that an adapter speaks. */
-export interface ApiVersion {
-  readonly version: string;
-  /** A date, from which the network no longer answers; null: it has named none. */
-  readonly endsAt: string | null;
-  /** Where the network says so, and as of when. */
-  readonly source: string;
-}
+export type { ApiVersion };
 
 /** A call that makes something visible: `POST /:id/media_publish`, where `:id` stands for any name between slashes. */
 export interface MadeBy {
@@ -102,3 +96,6 @@ export interface Kit extends Tools {
 
 /** The app, as its limits are named. */
 export const appName = ({ tables, app }: Pick<Kit, 'tables' | 'app'>): string => `${tables.platform}:${app.id}`;
+
+/** The app with the version that it asks for: one that the network has ended does not rest a newer one. */
+export const versionName = (kit: Pick<Kit, 'tables' | 'app'>): string => `${appName(kit)}@${kit.app.version ?? ''}`;

@@ -23,8 +23,9 @@ import { readingOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { SandboxAccounts } from './accounts.ts';
-import { down, refused, schedulerRefused, unknown } from './answers.ts';
+import { down, refused, schedulerRefused, unknown, versionEnded } from './answers.ts';
 import { comment } from './comment.ts';
+import { DayLimits } from './day-limits.ts';
 import { type Fault, faultsOf } from './faults.ts';
 import { segmentHash } from './ids.ts';
 import { imitations } from './imitations.ts';
@@ -66,6 +67,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
   readonly #network: Network;
   readonly #options: SandboxOptions;
   readonly #ownPool: pg.Pool | null;
+  readonly #dayLimits: DayLimits;
   readonly #looker: Looker;
   readonly #insights: SandboxInsights;
   readonly #scheduler: SandboxScheduler;
@@ -90,7 +92,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
             name: 'sandbox network',
           });
     this.#ownPool = 'pool' in database ? null : pool;
-    this.#network = new Network(pool);
+    this.#network = new Network(pool, options.versions);
+    this.#dayLimits = new DayLimits(this.#network, pool);
     this.#insights = new SandboxInsights(this.#network);
     this.#accounts = new SandboxAccounts(this.#network);
     this.#scheduler = new SandboxScheduler(this.#network, options, (request, steps) =>
@@ -119,6 +122,15 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
 
   listsOwnPosts(platform: Platform, { externalId }: PublishRequest['account']): boolean {
     return readingOf(platform, externalId).listsOwnPosts;
+  }
+
+  apiVersion(platform: Platform): string | null {
+    return this.#options.versions?.[platform] ?? null;
+  }
+
+  /** From now on the network answers no call that asks for this version of its API. */
+  endVersion(platform: Platform, version: string): Promise<void> {
+    return this.#network.endVersion(platform, version);
   }
 
   fetchPostInsights(...asked: Parameters<InsightsSource['fetchPostInsights']>) {
@@ -198,6 +210,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
       if ('kind' in prepared) return prepared;
       const script = await scriptOf(this.#network, request, faults, looked, prepared.admitted);
       const native = dueAt === null ? null : await nativePlan(this.#network, request, faults, dueAt, script);
+      const limited = await this.#dayLimits.refusalOf(request);
+      if (limited !== null) return limited;
       const line = await this.#network.open();
       try {
         steps.signal.throwIfAborted();
@@ -293,6 +307,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     if (!this.listsOwnPosts(request.platform, request.account)) return { kind: 'not_askable' };
     const faults = faultsOf(request.content, request.account.username);
     try {
+      const ended = await this.#network.endedVersion(request.platform);
+      if (ended !== null) return { kind: 'undecided', failure: versionEnded(ended) };
       for (const name of ['unreadable', 'down'] as const) {
         if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
       }
@@ -313,6 +329,8 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     // With another text the search would find the wrong post.
     if (hash !== null && hash !== segmentHash(request)) throw new Error('the sandbox is asked about another post');
     try {
+      const ended = await this.#network.endedVersion(platform);
+      if (ended !== null) return { kind: 'undecided', failure: versionEnded(ended) };
       for (const name of ['unreadable', 'down'] as const) {
         if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
       }

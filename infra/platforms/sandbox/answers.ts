@@ -59,6 +59,12 @@ const plain = (
   mediaId: null,
 });
 
+/** The network no longer answers the version of its API that was asked for. */
+export const versionEnded = (version: string): Failure => ({
+  ...plain('permission', 'api_version_ended', true, 'service', `Requested version ${version} is not active`),
+  platformCode: '426',
+});
+
 /** The network's own scheduler refuses: a time outside of its window, or to delete a post that is (nearly) published. */
 export const schedulerRefused = (platform: Platform, name: 'outside_window' | 'too_late'): Failure => ({
   ...(name === 'outside_window'

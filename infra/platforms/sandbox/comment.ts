@@ -2,7 +2,7 @@
 import { randomBytes } from 'node:crypto';
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
 import type { Failure } from '#schemas/target.ts';
-import { commentForbidden, down, refused, unknown } from './answers.ts';
+import { commentForbidden, down, refused, unknown, versionEnded } from './answers.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import { commentScope, postIds, recordKey } from './ids.ts';
 import type { Comments } from './imitation.ts';
@@ -85,6 +85,14 @@ async function refusalOf(
   striking: (name: FaultName) => Promise<Fault | null>,
 ): Promise<Refused | null> {
   const failed = (failure: Failure): Refused => ({ kind: 'failed', failure });
+  const ended = await network.endedVersion(platform);
+  if (ended !== null) {
+    return {
+      kind: 'rate_limited',
+      retryAt: new Date(Date.now() + 900_000).toISOString(),
+      failure: versionEnded(ended),
+    };
+  }
   if (forbidden !== null && !account.scopes.includes(commentScope)) return failed(commentForbidden(forbidden));
   for (const name of refusals) {
     const fault = await striking(name);

@@ -57,6 +57,8 @@
  * The text of a first comment scripts the comment call alone: `rate_limit` and `down` may pass, `reject`, `duplicate` and
  * `token_death` do not, and the outcome of `timeout_…`, `error_…` and `late` is unknown. An account whose name begins with
  * `no-comments-` lacks the permission to comment: instagram, facebook and youtube refuse its comments with 403.
+ * An account whose name begins with `day-limit-` meets what networks allow in a day after two posts: on youtube, linkedin,
+ * pinterest and tiktok the budget of the app, on instagram and threads what the account may post in 24 hours.
  * An account whose name begins with `renamed-` is shown under another display name than at its connection.
  */
 export const faultNames = [

@@ -46,9 +46,12 @@ export const sandboxAhead = async (pool: Pick<pg.Pool, 'query'>, workspaceId: st
 
 export class Network {
   readonly #pool: pg.Pool;
+  readonly #versions: Readonly<Partial<Record<Platform, string>>>;
 
-  constructor(pool: pg.Pool) {
+  /** @param versions of the APIs that its callers ask for; a call that names none is always answered */
+  constructor(pool: pg.Pool, versions: Readonly<Partial<Record<Platform, string>>> = {}) {
     this.#pool = pool;
+    this.#versions = versions;
   }
 
   async #query<R extends pg.QueryResultRow>(sql: string, parameters: unknown[]): Promise<R[]> {
@@ -143,6 +146,18 @@ export class Network {
     );
   }
 
+  /** Instants of the account's posts of the last so many milliseconds, oldest first; at most 1,000. */
+  async postsSince(platform: Platform, accountId: string, windowMs: number): Promise<readonly Date[]> {
+    const rows = await this.#query<{ at: Date }>(
+      `select visible_at as at from sandbox.ledger l
+       where platform = $1 and account_id = $2 and outcome = 'created' and visible_at <= clock_timestamp()
+         and visible_at > clock_timestamp() - $3 * interval '1 millisecond'
+       order by visible_at limit 1000`,
+      [platform, accountId, windowMs],
+    );
+    return rows.map(({ at }) => at);
+  }
+
   /**
    * The post that the network's own scheduler has for a target; null where it has none.
    * @param nativeId its id; null: the post of the key
@@ -186,6 +201,23 @@ export class Network {
       [platform, accountId, postId],
     );
     return rows.length > 0;
+  }
+
+  /** The version that the callers ask for, where the network has ended it; null: it answers. */
+  async endedVersion(platform: Platform): Promise<string | null> {
+    const version = this.#versions[platform];
+    if (version === undefined) return null;
+    const rows = await this.#query('select from sandbox.ended_versions where platform = $1 and version = $2', [
+      ...[platform, version],
+    ]);
+    return rows.length > 0 ? version : null;
+  }
+
+  /** From now on the network answers no call that asks for this version of its API. */
+  async endVersion(platform: Platform, version: string): Promise<void> {
+    await this.#query('insert into sandbox.ended_versions (platform, version) values ($1, $2) on conflict do nothing', [
+      ...[platform, version],
+    ]);
   }
 
   /** By the network's clock. @param workspaceId null: of a workspace whose own clock nobody moved */

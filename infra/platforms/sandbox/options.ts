@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Platform } from '#schemas/common.ts';
 
 export interface SandboxOptions {
   /** Connection of the pool that the sandbox opens, or a pool that outlives it. Never the publisher's own pool. */
@@ -15,6 +16,8 @@ export interface SandboxOptions {
   readonly askMs?: number;
   /** Milliseconds in which a network shows or refuses a post that it accepted, default 60,000. */
   readonly acceptedLimitMs?: number;
+  /** Versions of the networks' APIs that it asks for. Default: its calls name none. */
+  readonly versions?: Readonly<Partial<Record<Platform, string>>>;
   /** For its own probe of files. Default: the ffmpeg on PATH, else the npm package's. */
   readonly ffmpegPath?: string | null;
   /** Called at each named gap, where a test may end the process. */

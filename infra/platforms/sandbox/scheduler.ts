@@ -10,7 +10,7 @@ import type {
   UndoOutcome,
   VerifyOutcome,
 } from '#contracts/ports/platform.ts';
-import { schedulerFailed, schedulerRefused, unknown } from './answers.ts';
+import { schedulerFailed, schedulerRefused, unknown, versionEnded } from './answers.ts';
 import { type Fault, type FaultName, faultsOf } from './faults.ts';
 import type { NativePlan } from './line.ts';
 import type { Network } from './network.ts';
@@ -75,6 +75,8 @@ export class SandboxScheduler implements NativeScheduler {
     const key = member(boundary.data, 'key');
     if (key === null) return { kind: 'undecided' };
     try {
+      const ended = await this.#network.endedVersion(platform);
+      if (ended !== null) return { kind: 'undecided', failure: versionEnded(ended) };
       for (const name of ['unreadable', 'down'] as const) {
         if (await firing(this.#network, request, faults, name)) return { kind: 'undecided' };
       }
@@ -97,6 +99,8 @@ export class SandboxScheduler implements NativeScheduler {
     const faults = faultsOf(request.content, request.account.username);
     const struck = (name: FaultName) => firing(this.#network, request, faults, name);
     try {
+      const ended = await this.#network.endedVersion(platform);
+      if (ended !== null) return { kind: 'unknown', failure: versionEnded(ended) };
       if (await struck('down')) return { kind: 'unknown', failure: unknown('503 Service Unavailable') };
       if (await struck('undo_timeout_before')) return { kind: 'unknown', failure: unknown('no answer') };
       const isUndone = await this.#network.undo(platform, targetId, nativeId);

@@ -2,7 +2,7 @@
 import type { PublishOutcome, PublishRequest } from '#contracts/ports/platform.ts';
 import { publishCheck } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { refused } from './answers.ts';
+import { refused, versionEnded } from './answers.ts';
 import type { Fault, FaultName } from './faults.ts';
 import { sandboxProfile } from './ids.ts';
 import { imitations } from './imitations.ts';
@@ -74,6 +74,14 @@ export async function refusalOf(
   faults: readonly Fault[],
   { refusal }: Looked,
 ): Promise<PublishOutcome | null> {
+  const ended = await network.endedVersion(request.platform);
+  if (ended !== null) {
+    return {
+      kind: 'rate_limited',
+      retryAt: new Date(Date.now() + 900_000).toISOString(),
+      failure: versionEnded(ended),
+    };
+  }
   for (const name of refusals) {
     const fault = await firing(network, request, faults, name);
     if (fault === null) continue;

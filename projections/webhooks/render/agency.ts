@@ -145,6 +145,9 @@ export const workspacePublisher: Publisher<typeof workspacePublic & typeof teamP
     CadenceSet: [
       { type: 'cadence.changed', ofEvent: ({ id, data }) => ({ workspaceId: id, clientId: null, ...data }) },
     ],
+    NetworkVersionEndReported: [
+      { type: 'network.version_ending', ofEvent: ({ id, data }) => ({ workspaceId: id, clientId: null, ...data }) },
+    ],
     PostingQuotaSet: [
       {
         type: 'quota.changed',

@@ -1,8 +1,8 @@
 import { Type } from 'typebox';
 import { Nullable, Platform, Uuid } from '#schemas/common.ts';
-import { said } from '#schemas/published.ts';
+import { OpenEnum, said } from '#schemas/published.ts';
 import { workspaceEvents } from '#schemas/workspace.ts';
-import { example, noClient, publicEvent } from './common.ts';
+import { example, noClient, onceFor, publicEvent } from './common.ts';
 
 /** Events of the workspace itself. Its sandbox twin has the same events of its own. */
 
@@ -43,6 +43,25 @@ export const workspacePublic = {
       ),
     }),
     { ...exampleIds, platform: 'x', minIntervalMinutes: 30, perDay: 20 },
+  ),
+  'network.version_ending': publicEvent(
+    `A network on which the workspace has accounts ends the version of its API that this installation asks for; an operator sets a newer one. While none is set after its end, targets of the network wait, and none fails for it. ${onceFor('version and stage')}`,
+    Type.Object({
+      ...ids,
+      platform: said(Platform, 'The network.'),
+      version: said(Type.String({ maxLength: 200 }), 'The version, in the network’s words.', { examples: ['202511'] }),
+      endsAt: said(
+        Nullable(Type.String({ maxLength: 30 })),
+        'The day on which it ends; null: the network has ended it, and had named no day.',
+        { examples: ['2026-11-16'] },
+      ),
+      stage: OpenEnum(
+        'NetworkVersionStage',
+        ['ends_in_90_days', 'ends_in_30_days', 'ended'],
+        'How near the end is. `ended`: the network answers the version no longer.',
+      ),
+    }),
+    { ...exampleIds, platform: 'linkedin', version: '202511', endsAt: '2026-11-16', stage: 'ends_in_30_days' },
   ),
   'quota.changed': publicEvent(
     'An operator set how many targets the workspace may publish in one month.',

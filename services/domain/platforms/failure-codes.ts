@@ -12,6 +12,8 @@ export const failureCodes = {
   account_not_permitted:
     'The network does not let the account do this: its owner can change that there, and the post can then be retried.',
   network_rate_limited: 'The network limits the rate of calls; the publisher tries again at retryAt.',
+  api_version_ended:
+    'The network no longer answers the version of its API that this installation asks for. Nothing was published; the post goes out once an operator has set a newer version.',
   content_rejected: 'The network refused the content for good.',
   duplicate_content: 'The network reports that it already has this content.',
   comment_not_permitted:

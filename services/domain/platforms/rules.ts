@@ -5,6 +5,7 @@
 import type { Platform } from '#schemas/common.ts';
 import type { GateCode } from '#schemas/issues.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
+import type { AppBudgetRule } from './app-budgets.ts';
 import type { FailureCode } from './failure-codes.ts';
 import type { InsightsTable } from './insights-table.ts';
 import type { NetworkMedia } from './media-rules.ts';
@@ -215,6 +216,10 @@ export interface NetworkRules {
   readonly capabilities: Capabilities;
   readonly nativeWindow: NativeWindow | null;
   readonly publish: PublishRules;
+  /** What posts of an operator's whole app take from, where the network counts them by its calendar. Absent: it does not. */
+  readonly appBudget?: AppBudgetRule;
+  /** What an account may post in the last so many seconds, where the network says how much of it is used. Absent: it does not. */
+  readonly postsInWindow?: { readonly limit: number; readonly seconds: number };
   readonly overrides: Readonly<Record<string, OverrideRule>>;
   /**
    * What the network tells of each account by a call: values of an override, or other ids of the account, and what they

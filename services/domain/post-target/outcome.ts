@@ -1,6 +1,5 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { publishingHeld } from '../publish-failures.ts';
 import { commentAfter } from './first-comment.ts';
 import { tooLateToHandOver } from './native.ts';
 import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
@@ -99,24 +98,28 @@ export const recordDeferred = (command: RecordDeferred, state: TargetState): rea
   return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }];
 };
 
-/** Publishing is held, and the worker gives its claim back: it called nothing, so no try is used up. */
+/** Publishing is held, or the network rests, and the worker gives its claim back: nothing was made, and no try is used up. */
 export interface RecordHeld extends Claim {
   readonly type: 'RecordHeld';
   readonly now: string;
+  /** One that uses up no try. */
+  readonly failure: Failure;
+  /** The network said to the call that it does nothing. Absent: there was no call. */
+  readonly nothingSent?: true;
 }
 
 /** The target keeps its place in the order of what is due: it goes out at the time of the attempt, once it may. */
 export const recordHeld = (command: RecordHeld, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
-  if (target.boundary !== null) {
+  if (target.boundary !== null && command.nothingSent !== true) {
     throw new Rejection('boundary_crossed', 'After the call only reconcile may tell its outcome.');
   }
-  const { now } = command;
+  const { now, failure } = command;
   const isNative = target.common.scheduleMode === 'native';
   const retryAt = isNative ? now : (target.retryAt ?? target.common.dueAt);
-  const late = tooLateToHandOver(target, publishingHeld, retryAt, now);
+  const late = tooLateToHandOver(target, failure, retryAt, now);
   if (late !== null) return late;
-  return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure: publishingHeld } }];
+  return [{ type: 'TargetPublishDeferred', data: { ...claimOf(target), retryAt, failure } }];
 };
 
 export interface RecordUnknown extends Claim {

@@ -1,6 +1,6 @@
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider, Fact } from '../decider.ts';
-import { approvalTooLate, publishingHeld } from '../publish-failures.ts';
+import { approvalTooLate, usesUpNoTry } from '../publish-failures.ts';
 import * as absence from './absence.ts';
 import * as firstComment from './first-comment.ts';
 import * as native from './native.ts';
@@ -109,7 +109,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetPublishDeferred': {
       const { retryAt, failure } = event.data;
       // One that the publisher rescheduled before its claim, or because publishing is held, used up no try.
-      const isTry = state.status !== 'pending' && failure.code !== publishingHeld.code;
+      const isTry = state.status !== 'pending' && !usesUpNoTry(failure);
       const put = withoutPost(deferredBy(common, fact), state.status === 'publishing' ? state.boundary : null);
       return pending(isTry ? { ...put, defers: common.defers + 1 } : put, retryAt);
     }

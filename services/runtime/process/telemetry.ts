@@ -161,6 +161,9 @@ export const publishingCheck = 'publishing';
 /** Name of the check that tells in its detail of the newest restore from an older copy. */
 export const restoreCheck = 'restore';
 
+/** Name of the check that tells in its detail of networks that no longer answer the version they are asked for. */
+export const networkRestsCheck = 'networks';
+
 /** What /readyz answers: held publishing is no fault, and the answer names it. */
 export const readyAnswer = (checks: readonly Check[]) => {
   const isHeld = checks.some(({ name, ok, detail }) => name === publishingCheck && ok && detail !== undefined);

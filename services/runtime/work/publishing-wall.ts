@@ -23,6 +23,7 @@ export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapte
   processingLimitMs: 'figure',
   absenceIsProof: 'figure',
   listsOwnPosts: 'figure',
+  apiVersion: 'figure',
   reconcile: 'question',
   findPosts: 'question',
   publish: 'outward',

@@ -47,7 +47,15 @@ const harness = async () => {
     return network;
   };
   const reader = await open();
+  for (const platform of platforms) await reader.endVersion(platform, '202511');
+  const ended = async () => {
+    const versions = Object.fromEntries(platforms.map((platform) => [platform, '202511']));
+    const old = new SandboxNetwork({ database: { url: db.url, connections: 4 }, ...short, versions });
+    opened.push(old);
+    return old;
+  };
   return {
+    ended,
     open,
     close: async () => {
       await Promise.all(opened.map((network) => network.close()));
@@ -66,6 +74,7 @@ const harness = async () => {
       `Look [[sandbox:${end === 'shown' ? 'processing' : 'processing_failed'} ${ms}ms]]`,
     platforms,
     account: (platform: Platform) => account(platform),
+    dayLimited: (platform: Platform) => account(platform, 'day-limit-acme'),
     silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
     unreadable: (platform: Platform) => (platform === 'linkedin' ? account(platform, 'member-acme') : null),
     overrides: required,

@@ -918,6 +918,10 @@ suite('published: the agency', (t) => {
     await given(created)
       .when(workspace('CadenceSet', rule))
       .gives({ 'cadence.changed': { workspaceId: id, clientId: null, ...rule } });
+    const ending = { platform: 'linkedin', version: '202511', endsAt: '2026-11-16', stage: 'ends_in_30_days' };
+    await given(created)
+      .when(workspace('NetworkVersionEndReported', ending))
+      .gives({ 'network.version_ending': { workspaceId: id, clientId: null, ...ending } });
     for (const limit of [500, null]) {
       await given(created)
         .when(workspace('PostingQuotaSet', { limit }))

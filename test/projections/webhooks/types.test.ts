@@ -65,6 +65,7 @@ const given = [
   ...[
     'workspace.updated',
     'quota.changed',
+    'network.version_ending',
     'cadence.changed',
     'account.limits_observed',
     'apikey.created',
@@ -123,7 +124,7 @@ suite('public types', (t) => {
   t('each names its resource and its client, except media.ready, which follows the spec', () => {
     const own: Readonly<Record<string, string>> = {
       ...{ media: 'assetId', team: 'memberId', analytics: 'refreshId', apikey: 'apiKeyId' },
-      ...{ quota: 'workspaceId', cadence: 'workspaceId' },
+      ...{ quota: 'workspaceId', cadence: 'workspaceId', network: 'workspaceId' },
     };
     for (const [type, { data }] of Object.entries(publicEvents)) {
       const { required } = data as unknown as { readonly required: readonly string[] };

@@ -1,6 +1,6 @@
 import { deepEqual, equal } from 'node:assert/strict';
 import { type TargetState, target } from '#domain/post-target/target.ts';
-import { approvalTooLate, publishingHeld } from '#domain/publish-failures.ts';
+import { apiVersionEnded, approvalTooLate, publishingHeld } from '#domain/publish-failures.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { deciding, type Given } from '#test/support/deciding.ts';
 import { failure } from '#test/support/samples.ts';
@@ -34,6 +34,10 @@ const held: TargetEvent = { type: 'TargetHeld', data: { postRevision: 3 } };
 const lapsed: TargetEvent = { type: 'TargetApprovalLapsed', data: { dueAt: at(100) } };
 const released = (dueAt: string): TargetEvent => ({ type: 'TargetReleased', data: { postRevision: 4, dueAt } });
 const started: TargetEvent = { type: 'TargetPublishStarted', data: claim };
+const boundary: TargetEvent = {
+  type: 'TargetPublishCheckpointed',
+  data: { ...claim, step: 'boundary', data: {}, deadline: at(110) },
+};
 const deferred = (retryAt: string, why = failure): TargetEvent => ({
   type: 'TargetPublishDeferred',
   data: { ...claim, retryAt, failure: why },
@@ -124,7 +128,7 @@ suite('what a target waits for', (t) => {
   });
 
   t('while publishing is held it keeps the time of its attempt and uses up no try', () => {
-    const hold = { type: 'RecordHeld', ...claim, now: at(150) } as const;
+    const hold = { type: 'RecordHeld', ...claim, now: at(150), failure: publishingHeld } as const;
     given([scheduled, started])
       .when(hold)
       .then([deferred(at(100), publishingHeld)], { again: 'claim_lost' });
@@ -133,6 +137,22 @@ suite('what a target waits for', (t) => {
     given([scheduled, deferred(at(200)), started])
       .when(hold)
       .then([deferred(at(200), publishingHeld)], { again: 'claim_lost' });
+  });
+
+  t('while its network rests it waits the same, also where the network said so to the call itself', () => {
+    const rest = { type: 'RecordHeld', ...claim, now: at(150), failure: apiVersionEnded } as const;
+    const waits = deferred(at(100), apiVersionEnded);
+    given([scheduled, started]).when(rest).then([waits], { again: 'claim_lost' });
+    given([scheduled, started, boundary]).when(rest).refused('boundary_crossed');
+    given([scheduled, started, boundary])
+      .when({ ...rest, nothingSent: true })
+      .then([waits], { again: 'claim_lost' });
+    for (const events of [
+      [scheduled, started, waits],
+      [scheduled, started, boundary, waits],
+    ]) {
+      deepEqual([state(events).status, commonOf(events).defers, commonOf(events).rateLimits], ['pending', 0, 0]);
+    }
   });
 
   t('a place that is given back changes nothing but the revision, where the target could be moved', () => {

@@ -122,6 +122,35 @@ suite('workspace', (t) => {
       .then([]);
   });
 
+  t('is told of each version of a network’s API that ends, once for each stage of it', () => {
+    const ending = { platform: 'linkedin', version: '202511', endsAt: '2026-11-16' } as const;
+    const reported = (stage: 'ends_in_90_days' | 'ends_in_30_days' | 'ended', version = '202511'): WorkspaceEvent => ({
+      type: 'NetworkVersionEndReported',
+      data: { ...ending, version, stage },
+    });
+    const tell = (stage: 'ends_in_90_days' | 'ends_in_30_days' | 'ended', version = '202511') =>
+      ({ type: 'ReportVersionEnd', ...ending, version, stage }) as const;
+    given([created])
+      .when(tell('ends_in_90_days'))
+      .then([reported('ends_in_90_days')]);
+    given([created, reported('ends_in_90_days')])
+      .when(tell('ends_in_90_days'))
+      .then([]);
+    given([created, reported('ends_in_90_days'), reported('ends_in_30_days')])
+      .when(tell('ends_in_90_days'))
+      .then([]);
+    given([created, reported('ends_in_90_days')])
+      .when(tell('ended'))
+      .then([reported('ended')]);
+    given([created, reported('ended')])
+      .when(tell('ends_in_90_days', '202602'))
+      .then([reported('ends_in_90_days', '202602')]);
+    given([created, reported('ended'), reported('ends_in_90_days', '202602')])
+      .when(tell('ends_in_90_days', '202602'))
+      .then([]);
+    given([]).when(tell('ended')).refused('not_found');
+  });
+
   t('has no rule of how often its accounts publish until an operator sets one, for each network once', () => {
     const set = (platform: 'x' | null, perDay: number | null): WorkspaceEvent => ({
       type: 'CadenceSet',
@@ -161,6 +190,7 @@ suite('workspace', (t) => {
       members: { bob: { name: 'Bob', role: 'owner' } },
       postingQuota: null,
       cadence: [],
+      versions: {},
     });
     deepEqual(state([ann, profile]), workspace.initial);
     deepEqual(state([created, bobOwns]), state([created]));

@@ -135,6 +135,25 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     );
   });
 
+  t(
+    'targets of a network that rests are left out, those of its sandbox and those that it has already are not',
+    async () => {
+      const accountId = randomUUID();
+      await pool.query(
+        `insert into read.accounts_v1 (id, workspace_id, revision, platform, network) values ($1, $1, 0, 'linkedin', 'sandbox')`,
+        [accountId],
+      );
+      const [sandbox] = await add({ accountId, platform: 'linkedin' });
+      const [elsewhere] = await add();
+      const [begun] = await add({ status: 'publishing', platform: 'linkedin' });
+      for (const status of ['pending', 'rate_limited', 'published']) await add({ status, platform: 'linkedin' });
+      const resting = async () => ['live/linkedin'];
+      const found = await new DueSearch(pool, kind, { resting }).find(soon(), scope());
+      assert.deepEqual(sorted(ids(found)), sorted([sandbox, elsewhere, begun].map(String)));
+      assert.equal((await new DueSearch(pool, kind).find(soon(), scope())).length, 6);
+    },
+  );
+
   t('neither search scans the unknown outcomes that wait for their next question, however many', async () => {
     const half = { rows: parked / 2, at: `now() - n * interval '1 s'` };
     const resting = await Promise.all(['outcome_unknown', 'processing'].map((status) => add({ ...half, status })));

@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { BlueskyUploads, type MadeJob } from './bluesky-uploads.ts';
 import type { Pds } from './pds.ts';
 
 interface Job {
@@ -31,8 +32,10 @@ export type ViewFault = 'nonsense' | 'down' | 'rate_limit' | 'token_death';
 
 export interface BlueskyServices {
   readonly origin: string;
-  /** Uploads of videos so far. */
+  /** Uploads of whole videos so far. */
   readonly uploads: () => number;
+  /** Uploads in parts. */
+  readonly parts: BlueskyUploads;
   /** The next job fails with this code. */
   failNext(code: string): void;
   /** The next upload is refused so. */
@@ -61,6 +64,18 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
   let uploads = 0;
   let failure: string | null = null;
   let refusal: { readonly status: number; readonly body: unknown } | null = null;
+  const make = (did: string, auth: string, bytes: Buffer): MadeJob => {
+    const jobId = createHash('sha256').update(did).update(bytes).digest('hex').slice(0, 20);
+    const known = jobs.get(jobId);
+    if (known !== undefined && known.failure === null) {
+      const blob = known.blob ? { blob: known.blob } : {};
+      return { jobId, jobStatus: { jobId, did, state: `JOB_STATE_${states[known.state]}`, ...blob } };
+    }
+    jobs.set(jobId, { jobId, did, auth, bytes, state: 0, blob: null, failure });
+    failure = null;
+    return { jobId, jobStatus: { jobId, did, state: 'JOB_STATE_CREATED' } };
+  };
+  const parts = new BlueskyUploads(make, () => Date.now() + it.aheadMs);
   const it = { aheadMs: 0, limits: { canUpload: true } as Record<string, unknown> | null };
 
   const say = (response: ServerResponse, status: number, body: unknown, headers: Record<string, string> = {}): void => {
@@ -186,6 +201,12 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
       return;
     }
     const nsid = url.pathname.replace('/xrpc/', '');
+    if (BlueskyUploads.isOne(nsid)) {
+      const said = await parts.answer(nsid, request, url);
+      if (said === null) request.socket.destroy();
+      else say(response, said.status, said.body);
+      return;
+    }
     if (nsid === 'app.bsky.video.uploadVideo') return upload(request, response, url);
     if (nsid === 'app.bsky.video.getJobStatus') return status(response, url);
     if (nsid === 'app.bsky.video.getUploadLimits') return limitsOf(request, response);
@@ -212,6 +233,7 @@ export const startBlueskyServices = async (pds: Pds): Promise<BlueskyServices> =
   return Object.assign(it, {
     origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
     uploads: () => uploads,
+    parts,
     failNext: (code: string) => {
       failure = code;
     },

@@ -1,11 +1,11 @@
 import {
+  type AppBudget,
+  type AppCaller,
   type AppLimits,
-  type AppReader,
   type AppRefusal,
   type AppRestScope,
-  monthOf,
-  openReads,
-  type ReadsAnswer,
+  type BudgetAnswer,
+  openShare,
 } from '#contracts/ports/app-limits.ts';
 
 /** Limits of apps for tests of adapters: one process, nothing kept. */
@@ -23,20 +23,36 @@ export class MemoryAppLimits implements AppLimits {
     if (refusal.until > (this.#rests.get(name)?.until ?? 0)) this.#rests.set(name, refusal);
   }
 
-  async take({ app, workspaceId }: AppReader, reads: number, monthly: number, now: number): Promise<ReadsAnswer> {
-    const month = `${monthOf(now)} ${app}`;
-    const share = `${month} ${workspaceId}`;
-    const [ofAll, own] = [month, share].map((name) => (this.#used.get(name) ?? 0) + reads) as [number, number];
-    if (ofAll > monthly) return 'month_spent';
-    if (ofAll + own > openReads(monthly, now)) return 'share_spent';
-    this.#used.set(month, ofAll).set(share, own);
+  async take({ app, workspaceId }: AppCaller, amount: number, budget: AppBudget, now: number): Promise<BudgetAnswer> {
+    const window = windowOf(app, budget);
+    const share = `${window} ${workspaceId}`;
+    const [ofAll, own] = [window, share].map((name) => (this.#used.get(name) ?? 0) + amount) as [number, number];
+    if (ofAll > budget.limit) return 'spent';
+    if (budget.isShared === true && ofAll + own > openShare(budget, now)) return 'share_spent';
+    this.#used.set(window, ofAll).set(share, own);
     return 'taken';
   }
 
-  async giveBack({ app, workspaceId }: AppReader, reads: number, now: number): Promise<void> {
-    const month = `${monthOf(now)} ${app}`;
-    for (const name of [month, `${month} ${workspaceId}`]) {
-      this.#used.set(name, Math.max(0, (this.#used.get(name) ?? 0) - reads));
+  async admit(app: string, member: string, budget: AppBudget): Promise<'taken' | 'spent'> {
+    const window = windowOf(app, budget);
+    const [ofAll, own] = [this.#used.get(window) ?? 0, `${window} ${member}`];
+    if (this.#used.has(own)) return 'taken';
+    if (ofAll >= budget.limit) return 'spent';
+    this.#used.set(window, ofAll + 1).set(own, 1);
+    return 'taken';
+  }
+
+  async giveBack({ app, workspaceId }: AppCaller, amount: number, budget: AppBudget): Promise<void> {
+    const window = windowOf(app, budget);
+    for (const name of [window, `${window} ${workspaceId}`]) {
+      this.#used.set(name, Math.max(0, (this.#used.get(name) ?? 0) - amount));
     }
   }
+
+  async exhaust(app: string, budget: AppBudget): Promise<void> {
+    const window = windowOf(app, budget);
+    this.#used.set(window, Math.max(budget.limit, this.#used.get(window) ?? 0));
+  }
 }
+
+const windowOf = (app: string, { name, begins }: AppBudget): string => `${app} ${name} ${begins}`;

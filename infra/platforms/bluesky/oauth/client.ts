@@ -7,10 +7,13 @@ import type { Json } from '#contracts/ports/platform.ts';
  * this machine alone it is the client that every server knows, without a key; its sessions end after two weeks.
  */
 
-/** Posts, their files, and two words to the service of videos; nothing else of the account. */
+/** What the service of videos may be asked in the account's name (permission set app.bsky.authCreatePosts, August 2026). */
+const videoMethods = 'getUploadLimits startUpload uploadPart finishUpload getUploadStatus abortUpload'.split(' ');
+
+/** Posts, their files, and the upload of videos; nothing else of the account. */
 export const scopes = [
   ...['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'],
-  'rpc:app.bsky.video.getUploadLimits?aud=*',
+  ...videoMethods.map((method) => `rpc:app.bsky.video.${method}?aud=*`),
 ];
 
 /** Keys of ES256 with their ids. The first signs; the others are for sessions that began with them. */

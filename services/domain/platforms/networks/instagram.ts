@@ -196,6 +196,8 @@ export const instagram: NetworkRules = {
     settleWindowMs: 600_000,
     permalinks: ['https://www.instagram.com/p/{code}/'],
   },
+  // "Content publishing limit": the network says how much is used, and what the whole is; its pages name 50 and 100.
+  postsInWindow: { limit: 50, seconds: 86_400 },
   overrides: {
     contentType: {
       about: 'The form of the post. Absent: feed; a single video is published as a reel.',

@@ -229,6 +229,8 @@ export const linkedin: NetworkRules = {
     organization:
       'The organizations for which the login of the account may post; each is connected as an account of its own.',
   },
+  // "Rate limiting": of the development tier; the portal shows what a standard one has. Counted anew at 00:00 UTC.
+  appBudget: { name: 'calls', limit: 500, zone: 'UTC', every: 'day', counts: 'calls' },
   overrides: {
     visibility: { about: 'Who sees the post.', type: 'enum', values: ['PUBLIC', 'CONNECTIONS'], default: 'PUBLIC' },
     firstComment: {

@@ -132,6 +132,8 @@ export const pinterest: NetworkRules = {
     settleWindowMs: 600_000,
     permalinks: ['https://www.pinterest.com/pin/{id}/'],
   },
+  // "Access tiers": of trial access; standard access has none by the day.
+  appBudget: { name: 'calls', limit: 1_000, zone: 'UTC', every: 'day', counts: 'calls' },
   overrides: {
     boardId: {
       about: 'Id of the board that the pin goes to. Without it the target fails when it is published.',

@@ -125,6 +125,8 @@ export const threads: NetworkRules = {
     settleWindowMs: 600_000,
     permalinks: ['https://www.threads.com/@{username}/post/{code}'],
   },
+  // "Rate limits": the network says how much is used.
+  postsInWindow: { limit: 250, seconds: 86_400 },
   overrides: {
     quotePostId: { about: 'Id of the post that this one quotes.', type: 'string', headOnly: true },
     replyControl: {

@@ -104,6 +104,8 @@ export const tiktok: NetworkRules = {
   },
   // "Query Creator Info".
   choices: { privacyLevel: 'The privacy levels that the account allows now.' },
+  // "Content sharing guidelines": of a client that is not audited; an audited one has its own number.
+  appBudget: { name: 'accounts', limit: 5, zone: 'UTC', every: 'day', counts: 'accounts' },
   overrides: {
     privacyLevel: {
       about:

@@ -203,6 +203,8 @@ export const youtube: NetworkRules = {
     settleWindowMs: 600_000,
     permalinks: ['https://www.youtube.com/watch?v={id}'],
   },
+  // "Quota calculator", June 2026: uploads have a bucket of their own, which a project may have raised.
+  appBudget: { name: 'videos.insert', limit: 100, zone: 'America/Los_Angeles', every: 'day', counts: 'calls' },
   overrides: {
     title: {
       about:

@@ -50,9 +50,10 @@ suite('bluesky: the calls that go out', { timeoutMs: 60_000 }, (t) => {
       .replaceAll(/bafyrei[a-z2-7]{52}/g, '{cid}')
       .replaceAll(/\b3[a-z2-7]{12}\b/g, '{key}')
       .replaceAll(/\d{4}-\d\d-\d\dT[\d:.]{8,12}Z/g, '{now}')
-      .replaceAll(/"size":\d+/g, '"size":{bytes}')
+      .replaceAll(/"(size|sizeBytes)":\d+/g, '"$1":{bytes}')
       .replaceAll(/exp=\d+/g, 'exp={in half an hour}')
       .replaceAll(/jobId=[\da-f]+/g, 'jobId={job}')
+      .replaceAll(/"jobId":"[\da-f]+"/g, '"jobId":"{job}"')
       .replaceAll(/[\da-f]{8}-[\da-f-]{27}/g, '{target}');
   };
   const shownCall = ({ method, url, headers, body, isSecret }: NetworkCall, names: ReadonlyMap<string, string>) => {
@@ -106,7 +107,11 @@ suite('bluesky: the calls that go out', { timeoutMs: 60_000 }, (t) => {
     );
     const five = await Promise.all(Array.from({ length: 5 }, () => picture('x')));
     await shown('Five pictures: a gallery', publish({ ...text, media: five }), names);
-    await shown('A video', publish({ ...text, media: [{ ...(await clipForAdapter()), altText: 'Steam' }] }), names);
+    const clip = { ...(await clipForAdapter()), altText: 'Steam' };
+    services.parts.partSizeBytes = Math.ceil(clip.bytes / 2);
+    await shown('A video, in two parts', publish({ ...text, media: [clip] }), names);
+    services.parts.isOffered = false;
+    await shown('A video, by a service without uploads in parts', publish({ ...text, media: [clip] }), names);
     const overrides: Readonly<Record<string, Json>> = {
       link: `${services.origin}/page`,
       labelSexual: true,

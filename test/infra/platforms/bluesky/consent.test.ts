@@ -14,6 +14,7 @@ import {
   refreshSession,
 } from '#infra/platforms/bluesky/index.ts';
 import { clientAt, proofOfClient } from '#infra/platforms/bluesky/oauth/client.ts';
+import { xrpc } from '#infra/platforms/bluesky/xrpc.ts';
 import { openBrowser } from '#test/support/browser.ts';
 import { findChromium } from '#test/support/chromium.ts';
 import { orMissing } from '#test/support/missing.ts';
@@ -141,7 +142,9 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([profile.externalId, profile.username], [ann.did, ann.handle]);
     assert.deepEqual(profile.scopes, [
       ...['atproto', 'repo:app.bsky.feed.post', 'blob:*/*', 'rpc:com.atproto.repo.uploadBlob?aud=*'],
-      'rpc:app.bsky.video.getUploadLimits?aud=*',
+      ...['rpc:app.bsky.video.getUploadLimits?aud=*', 'rpc:app.bsky.video.startUpload?aud=*'],
+      ...['rpc:app.bsky.video.uploadPart?aud=*', 'rpc:app.bsky.video.finishUpload?aud=*'],
+      ...['rpc:app.bsky.video.getUploadStatus?aud=*', 'rpc:app.bsky.video.abortUpload?aud=*'],
     ]);
     const days = (Date.parse(profile.consentEndsAt ?? '') - Date.now()) / 86_400_000;
     assert.ok(days > 13.9 && days <= 14, 'a client without a key has two weeks');
@@ -163,6 +166,26 @@ suite('bluesky by consent', { timeoutMs: 180_000 }, (t) => {
     const { jwk, typ } = decodeProtectedHeader(write?.headers.dpop ?? '');
     assert.deepEqual([typ, jwk?.x, jwk && 'd' in jwk], ['dpop+jwt', (dpopKey as { x: string }).x, false]);
   });
+
+  t(
+    'its server gives tokens for the methods of the consent alone, as the service of videos asks for them',
+    async () => {
+      const { service, accessToken, dpopKey } = (await credentialOf()).secret;
+      const ask = (lxm: string) => {
+        const token = { token: accessToken, key: dpopKey } as never;
+        const params = { aud: 'did:web:video.bsky.app', lxm };
+        const nsid = 'com.atproto.server.getServiceAuth';
+        return xrpc(http, { service: String(service), nsid, params, token, subject }, within());
+      };
+      for (const method of ['startUpload', 'uploadPart', 'finishUpload', 'getUploadStatus', 'abortUpload']) {
+        const given = await ask(`app.bsky.video.${method}`);
+        assert.equal(given.kind, 'ok', JSON.stringify(given));
+      }
+      const refused = await ask('app.bsky.video.uploadVideo');
+      assert.ok(refused.kind === 'refused');
+      assert.deepEqual([refused.status, refused.message.includes('Missing required scope')], [403, true]);
+    },
+  );
 
   t('a nonce that the server no longer takes costs one more call, and no second post', async () => {
     let isSpoiled = false;

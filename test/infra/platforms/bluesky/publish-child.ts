@@ -1,5 +1,5 @@
 /**
- * A worker that publishes one post with a picture to the real server, in a process of its own: it is killed at one moment,
+ * A worker that publishes one post with a file to the real server, in a process of its own: it is killed at one moment,
  * a step that has become durable or an answer that has come. Its only argument says what; its steps stand in a file.
  */
 import { writeFileSync, writeSync } from 'node:fs';
@@ -15,9 +15,11 @@ import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts'
 export interface Asked {
   readonly secret: Credential['secret'];
   readonly request: Omit<PublishRequest, 'media'>;
-  readonly picture: Omit<PublishMedia, 'file' | 'url'>;
-  /** Of the picture. */
+  readonly media: Omit<PublishMedia, 'file' | 'url'>;
+  /** Where the file of the media is. */
   readonly file: string;
+  /** Origin of the service of videos, for a video. */
+  readonly videoService?: string;
   /** Where the steps are written. */
   readonly steps: string;
   /** Number of the moment at which it dies. */
@@ -53,12 +55,13 @@ class DurableSteps extends RecordedSteps {
 }
 
 const credentials = new MemoryCredentials();
-const { request, secret, picture, file, steps } = asked;
+const { request, secret, media, file, steps, videoService } = asked;
 const owner = { accountId: request.account.id, workspaceId: '', clientId: '', platform: 'bluesky' } as const;
 await credentials.keep(owner, { secret, expiresAt: null });
 const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
 const adapter = new BlueskyAdapter({
-  ...{ credentials, clock: () => Date.now(), boundaryDeadlineMs },
+  ...{ credentials, clock: () => Date.now(), boundaryDeadlineMs, videoPollMs: 5 },
+  ...(videoService === undefined ? {} : { videoService }),
   http: {
     send: async (call, signal) => {
       const result = await http.send(call, signal);
@@ -68,6 +71,6 @@ const adapter = new BlueskyAdapter({
   },
 });
 writeFileSync(steps, '[]');
-const whole = { ...request, media: [{ ...picture, file: async () => file, url: async () => '' }] };
+const whole = { ...request, media: [{ ...media, file: async () => file, url: async () => '' }] };
 const outcome = await adapter.publish(whole, new DurableSteps(whole, boundaryDeadlineMs));
 writeSync(1, `ended: ${outcome.kind}`);

@@ -94,7 +94,7 @@ suite('bluesky: figures', { timeoutMs: 60_000 }, (t) => {
   });
 });
 
-suite('bluesky: videos', { timeoutMs: 60_000 }, (t) => {
+suite('bluesky: videos, by a service without uploads in parts', { timeoutMs: 60_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened;
   let services: BlueskyServices;
@@ -102,6 +102,7 @@ suite('bluesky: videos', { timeoutMs: 60_000 }, (t) => {
   let clip: PublishMedia;
   t.before(async () => {
     ({ services, world } = await withServices(pds));
+    services.parts.isOffered = false;
     clip = { ...(await clipForAdapter()), altText: 'Coffee is roasted' };
   });
   t.after(() => services?.close());

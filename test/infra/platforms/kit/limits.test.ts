@@ -2,7 +2,7 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { refusedOf } from '#infra/platforms/kit/client.ts';
 import { beforeBoundary, behindBoundary, type ErrorRow, type ErrorTables, judge } from '#infra/platforms/kit/errors.ts';
-import { exhausted, nextDayIn, type PolicyBucket, usageOf, windowsOf } from '#infra/platforms/kit/limits.ts';
+import { exhausted, type PolicyBucket, usageOf, windowsOf } from '#infra/platforms/kit/limits.ts';
 import { suite } from '#test/support/suite.ts';
 import { tablesOf } from './world.ts';
 
@@ -99,15 +99,6 @@ suite('limits of the kit', (t) => {
     });
     const full = { 'x-app-usage': '{"call_count":100}' };
     deepEqual(exhausted(tables, full, now, now + 9), { until: now + 9, named: now + 9, ofApp: true });
-  });
-
-  t('the next day of a zone begins at its midnight, also where a clock is changed', () => {
-    const at = (zone: string, text: string) => iso(nextDayIn(zone, Date.parse(text)));
-    equal(at('America/Los_Angeles', '2026-11-01T06:59:59.000Z'), '2026-11-01T07:00:00.000Z');
-    equal(at('America/Los_Angeles', '2026-11-01T07:00:00.000Z'), '2026-11-02T08:00:00.000Z', 'a day of 25 hours');
-    equal(at('America/Los_Angeles', '2026-03-08T08:00:00.000Z'), '2026-03-09T07:00:00.000Z', 'a day of 23 hours');
-    equal(at('UTC', '2026-12-31T23:59:59.999Z'), '2027-01-01T00:00:00.000Z');
-    equal(at('Asia/Kathmandu', '2026-06-01T00:00:00.000Z'), '2026-06-01T18:15:00.000Z');
   });
 });
 

@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
+import { budgetAt } from '#infra/platforms/shared/app-budgets.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { XAdapter } from '#test/support/networks/x/adapter.ts';
@@ -17,6 +18,9 @@ const folder = mkdtempSync(path.join(tmpdir(), 'x-adapter-'));
 const file = path.join(folder, 'video');
 const videoBytes = 9_000_000;
 const video = () => mediaOf(file, { kind: 'video', contentType: 'video/mp4', bytes: videoBytes });
+
+const readsOf = (limit: number, now: number) =>
+  budgetAt({ name: 'reads', limit, zone: 'UTC', every: 'month', isShared: true }, now);
 
 suite('x', (t) => {
   let world: XWorld;
@@ -418,8 +422,9 @@ suite('x', (t) => {
     const reader = { app: `x:${world.options.app.clientId}`, workspaceId: account.workspaceId };
     const used = async () => {
       for (let reads = 0; ; reads += 1) {
-        if ((await appLimits.take(reader, 150 - reads, 150, world.options.clock())) === 'taken') {
-          await appLimits.giveBack(reader, 150 - reads, world.options.clock());
+        const budget = readsOf(150, world.options.clock());
+        if ((await appLimits.take(reader, 150 - reads, budget, world.options.clock())) === 'taken') {
+          await appLimits.giveBack(reader, 150 - reads, budget);
           return reads;
         }
       }
@@ -480,9 +485,11 @@ suite('x', (t) => {
     assert.ok(new URL(asked?.url ?? '').searchParams.has('end_time'));
     const { appLimits, app, clock } = world.options;
     const reader = { app: `x:${app.clientId}`, workspaceId: randomUUID() };
-    assert.equal(await appLimits.take(reader, 1_000, monthlyReads, clock()), 'month_spent');
-    assert.equal(await appLimits.take({ ...reader, workspaceId: request.workspaceId }, 999, 2_000, clock()), 'taken');
-    assert.equal(await appLimits.take(reader, 1, monthlyReads, clock()), 'month_spent', 'one post was read');
+    const take = (amount: number, limit: number, workspaceId: string = reader.workspaceId) =>
+      appLimits.take({ ...reader, workspaceId }, amount, readsOf(limit, clock()), clock());
+    assert.equal(await take(1_000, monthlyReads), 'spent');
+    assert.equal(await take(999, 2_000, request.workspaceId), 'taken');
+    assert.equal(await take(1, monthlyReads), 'spent', 'one post was read');
   });
 
   t(
