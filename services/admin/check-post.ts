@@ -3,14 +3,13 @@ import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { pathToFileURL } from 'node:url';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { kindOfType } from '#domain/media-types.ts';
 import { effectiveOverrides, overrideRules, publishCheck, useOf } from '#domain/platforms/index.ts';
 import type { Overrides } from '#domain/platforms/rules.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Given } from './context.ts';
+import type { Admin, Given } from './context.ts';
 
 /** The file and the settings of the post by which an operator checks a network. */
 
@@ -19,13 +18,46 @@ export interface CheckPost {
   readonly media: PublishRequest['media'];
 }
 
+/** Lends the file of a check to a network that fetches it from an address. */
+export interface Lending {
+  address(file: string, about: { readonly contentType: string; readonly bytes: number }, ms: number): Promise<string>;
+  /** Ends the address. Never rejects: the post may be out, and is to be deleted. */
+  end(): Promise<void>;
+}
+
+/** An account has one place: what a check that is killed leaves behind, the next one replaces. */
+export const lendingOf = (
+  { blobs, note }: Pick<Admin, 'blobs' | 'note'>,
+  workspaceId: string,
+  account: PublishRequest['account'],
+): Lending => {
+  const key = `${workspaceId}/check-${account.id}/file`;
+  let isLent = false;
+  return {
+    address: async (file, { contentType, bytes }, ms) => {
+      isLent = true;
+      await blobs.put(key, createReadStream(file), { contentType, bytes });
+      return blobs.presignGet(key, { contentType, expiresAt: new Date(Date.now() + ms) });
+    },
+    end: async () => {
+      if (!isLent) return;
+      await blobs.delete(key).catch((error: Error) => note(`The file ${key} could not be deleted: ${error.message}`));
+    },
+  };
+};
+
 const typeOf: Readonly<Record<string, string>> = {
   ...{ '.jpg': 'image/jpeg', '.jpeg': 'image/jpeg', '.png': 'image/png', '.webp': 'image/webp', '.gif': 'image/gif' },
   ...{ '.mp4': 'video/mp4', '.m4v': 'video/x-m4v', '.mov': 'video/quicktime', '.pdf': 'application/pdf' },
 };
 
 /** A file of this machine as the check's post has it: as it is, and not looked into. @throws UsageError */
-const fileOf = async (platform: Platform, overrides: Overrides, at: string): Promise<PublishMedia> => {
+const fileOf = async (
+  platform: Platform,
+  overrides: Overrides,
+  at: string,
+  lending: Lending,
+): Promise<PublishMedia> => {
   const contentType = typeOf[path.extname(at).toLowerCase()];
   const kind = contentType === undefined ? null : kindOfType(contentType);
   if (contentType === undefined || kind === null) {
@@ -43,8 +75,7 @@ const fileOf = async (platform: Platform, overrides: Overrides, at: string): Pro
     ...{ mediaId: randomUUID(), kind, use: useOf(platform, overrides, [kind]), contentType, bytes },
     ...{ sha256: hash.digest('hex'), width: null, height: null, durationMs: null, altText: null },
     file: async () => file,
-    // Nobody else can fetch it.
-    url: async () => pathToFileURL(file).href,
+    url: (expiresInMs) => lending.address(file, { contentType, bytes }, expiresInMs),
   };
 };
 
@@ -61,10 +92,15 @@ const settingsOf = (platform: Platform, text: string): Overrides => {
 };
 
 /** What the post has beside its text. @throws UsageError the network takes no such post */
-export const checkPostOf = async (platform: Platform, content: string, given: Given): Promise<CheckPost> => {
+export const checkPostOf = async (
+  platform: Platform,
+  content: string,
+  given: Given,
+  lending: Lending,
+): Promise<CheckPost> => {
   const settings = settingsOf(platform, given.flag('set') ?? '');
   const at = given.flag('media');
-  const media = at === undefined ? [] : [await fileOf(platform, settings, at)];
+  const media = at === undefined ? [] : [await fileOf(platform, settings, at, lending)];
   const files = media.map(({ mediaId: id, kind }) => ({ id, kind, probe: null }));
   const refusal = publishCheck({ platform, content, overrides: settings, media: files });
   if (refusal !== null) throw new UsageError(`${refusal.message}. Settings go with --set, a file with --media.`);

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type { Pool } from 'pg';
+import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
@@ -36,6 +37,8 @@ export interface Admin {
   readonly consoleUrl: string;
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
+  /** Where files of callers lie. */
+  readonly blobs: Pick<BlobStore, 'put' | 'presignGet' | 'delete'>;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
   /** Whether publishing is held. */

@@ -82,14 +82,15 @@ const carryOut = async (
   const store = new DomainStore(adapters.store, codec, config.partitions);
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
-  const { pool, log, dataKeys, credentials, attempts, analytics } = adapters;
+  const { pool, log, dataKeys, credentials, attempts, analytics, blobs } = adapters;
   const http = new GuardedNetworkHttp(guardOf(config));
   const live = liveNetworks({ stores: adapters, http, clock: Date.now, config });
   const actor = { type: 'admin', id: userInfo().username } as const;
   return command.run(
     {
       operator: { store, pool, actor, clock: Date.now, positions: new Map() },
-      ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, eventStore: adapters.store },
+      ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, blobs },
+      eventStore: adapters.store,
       adapterOf: (platform) => live.adapters[platform] ?? null,
       publishing: new PublishingHold(pool, config.publishing),
       confirm: onTerminal(stopping.signal),

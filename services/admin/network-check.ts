@@ -14,7 +14,7 @@ import { UsageError } from '#runtime/process/usage-error.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
-import { type CheckPost, checkPostOf } from './check-post.ts';
+import { type CheckPost, checkPostOf, lendingOf } from './check-post.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { idOf } from './find.ts';
 
@@ -84,7 +84,8 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   const { confirm, note } = admin;
   const mark = `(${randomBytes(4).toString('hex')})`;
   const content = `A test of our publishing software. This post is deleted in a moment. ${mark}`;
-  const more = await checkPostOf(platform, content, given);
+  const lending = lendingOf(admin, checked.workspaceId, by);
+  const more = await checkPostOf(platform, content, given, lending);
   const who = plain(by.username ?? by.externalId);
   if (!given.has('yes')) {
     if (confirm === null) throw new UsageError('This publishes a real post: add --yes to do it without being asked.');
@@ -95,7 +96,7 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   note(
     `Publishing on ${platform} as ${who}. If this ends before it says "deleted", delete the post with ${mark} by hand.`,
   );
-  const post = await publishOnce(admin, checked, { content, ...more }, mark);
+  const post = await publishOnce(admin, checked, { content, ...more }, mark).finally(lending.end);
   const where = plain(post.permalink ?? post.externalId);
   note(`Published: ${where}`);
   faultPoint('admin:between-publish-and-removal');

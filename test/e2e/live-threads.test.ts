@@ -5,6 +5,9 @@
  */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { openPool } from '#infra/postgres/pool.ts';
 import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
@@ -172,6 +175,29 @@ suite('an account of threads, over separate processes', { timeoutMs: 180_000 }, 
     assert.equal(target.externalId, network.state.posts.at(-1)?.id);
     assert.equal(network.state.publishes.filter(({ postId }) => postId === target.externalId).length, 1);
   });
+
+  t(
+    'an operator checks it with a file of the machine, which Threads fetches from our address, and which ends',
+    async () => {
+      const [account] = (await http.get(`/accounts?clientId=${clientId}`)).rows;
+      const folder = mkdtempSync(path.join(tmpdir(), 'postline-check-'));
+      try {
+        const file = path.join(folder, 'cup.jpg');
+        writeFileSync(file, await gradient(640, 480).jpeg().toBuffer());
+        const settings = ['--media', file, '--set', 'replyControl=mentioned_only'];
+        const said = await admin('network', 'check', 'threads', '--account', String(account?.id), '--yes', ...settings);
+        const post = network.state.posts.at(-1);
+        assert.ok(post !== undefined);
+        assert.deepEqual([post.files.map(({ type }) => type), post.replyControl], [['IMAGE'], 'mentioned_only']);
+        assert.ok(network.state.deleted.has(post.id));
+        assert.match(String(said.published), new RegExp(`/post/${post.code}$`));
+        const gone = await fetch(network.state.fetched.at(-1) ?? '');
+        assert.equal(gone.status, 404, 'the address has ended');
+      } finally {
+        rmSync(folder, { recursive: true, force: true });
+      }
+    },
+  );
 
   t('a disconnected account leaves no token behind', async () => {
     const [account] = (await http.get(`/accounts?clientId=${clientId}`)).rows;

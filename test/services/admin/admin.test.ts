@@ -73,6 +73,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           credentials: adapters.credentials,
           attempts: adapters.attempts,
           analytics: adapters.analytics,
+          blobs: adapters.blobs,
           adapterOf: () => null,
           publishing: new PublishingHold(adapters.pool, 'on'),
           confirm: null,
