@@ -26,20 +26,16 @@ const postMetrics = [
 const videoMetrics = ['VIDEO_PLAY', 'VIDEO_WATCH_TIME'];
 
 /** Calls for an account. */
-interface Asking {
-  readonly bound: Bound;
-  readonly account: InsightsAccount;
-  get(...asked: Parameters<typeof reading>): Promise<NetworkAnswer>;
-}
-
-const askingOf = (bound: Bound, account: InsightsAccount, signal: AbortSignal): Asking => ({
+const askingOf = (bound: Bound, account: InsightsAccount, signal: AbortSignal) => ({
   ...{ bound, account },
-  get: async (...asked) => {
+  get: async (...asked: Parameters<typeof reading>): Promise<NetworkAnswer> => {
     const answer = await bound.client.call({ accountId: account.id, targetId: null }, reading(...asked), signal);
     signal.throwIfAborted();
     return answer;
   },
 });
+
+type Asking = ReturnType<typeof askingOf>;
 
 /** The answer about each post; one that is not there cannot be read. */
 type Batch = ReadonlyMap<string, PostInsightsAnswer>;
@@ -91,7 +87,7 @@ const ofOrganization = async (
   for (const id of ids) {
     const shown = membersOf(membersOf(posts.body.results)?.[id]);
     const author = textIn(shown, 'author');
-    if (shown !== null && author === account.externalId) found.set(id, { kind: 'reported', raw: rawOf(id), ...at });
+    if (shown !== null) found.set(id, { kind: 'reported', raw: rawOf(id), ...at });
     // One that is asked for apart and not there either is gone.
     const isMissing = numberIn(membersOf(posts.body.errors)?.[id], 'status') === 404;
     const again = isMissing ? await get(`/posts/${enc(id)}`) : null;

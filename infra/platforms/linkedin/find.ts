@@ -57,11 +57,8 @@ const ownPosts = (
     const path = `/posts?q=author&author=${author}&count=${perPage}&start=${cursor ?? '0'}&sortBy=CREATED`;
     return client.call(subjectOf(request), reading(path, 'FINDER'), AbortSignal.timeout(boundaryDeadlineMs));
   },
-  next: (body) => {
-    const { elements } = body;
-    const start = numberIn(body.paging, 'start') ?? 0;
-    return Array.isArray(elements) && elements.length >= perPage ? String(start + perPage) : null;
-  },
+  next: (body) =>
+    listIn(body, 'elements').length < perPage ? null : String((numberIn(body.paging, 'start') ?? 0) + perPage),
   show: (post) => {
     const externalId = textIn(post, 'id');
     const at = numberIn(post, 'publishedAt') ?? timeOf(post);

@@ -186,7 +186,7 @@ export const articleOf = async (work: Work): Promise<Members | null> => {
   if (page === null) return null;
   const { title, description, picture: url } = page;
   const picture = url === null ? null : await readPicture(reader, url, ['image/jpeg', 'image/png', 'image/gif']);
-  const thumbnail = picture === null ? null : await thumbnailOf(work, picture);
+  const thumbnail = picture === null ? null : await cardOf(work, picture.bytes, picture.type);
   return {
     ...{ source, title: title.slice(0, 400) },
     ...(description === '' ? {} : { description: description.slice(0, 1_000) }),
@@ -195,13 +195,9 @@ export const articleOf = async (work: Work): Promise<Members | null> => {
 };
 
 /** Null: a card without a picture is better than no post. */
-const thumbnailOf = async (work: Work, picture: { readonly bytes: Buffer; readonly type: string }) => {
-  const { bytes, type: contentType } = picture;
+const cardOf = async (work: Work, bytes: Buffer, contentType: string): Promise<string | null> => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
-  const item = {
-    ...{ mediaId: null, name: 'card', sha256, bytes: bytes.length, contentType },
-    slice: async () => bytes,
-  };
-  const held = await upload({ ...work, waitMs: maxCardMs }, item, uploaderOf({ ...work, kind: 'images' }));
+  const card = { mediaId: null, name: 'card', sha256, bytes: bytes.length, contentType, slice: async () => bytes };
+  const held = await upload({ ...work, waitMs: maxCardMs }, card, uploaderOf({ ...work, kind: 'images' }));
   return isUploadFailed(held) ? null : held.id;
 };

@@ -2,12 +2,11 @@ import type { Ask } from '../kit/client.ts';
 import type { ErrorRow } from '../kit/errors.ts';
 import { membersAt } from '../kit/errors.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
-import type { ApiVersion, NetworkTables } from '../kit/tables.ts';
+import type { NetworkTables } from '../kit/tables.ts';
 
 /** LinkedIn, Community Management API: learn.microsoft.com/linkedin. */
 
 const dayMs = 86_400_000;
-const minuteMs = 60_000;
 
 const code = (...codes: readonly string[]) => ({ where: { code: codes } });
 const utcDay = { wait: { nextDayIn: 'UTC' } } as const;
@@ -23,7 +22,7 @@ const errors: readonly ErrorRow[] = [
   { status: 401, means: 'lapsed', renews: true },
   // Days end at midnight of UTC. A limit is of one resource, so the app does not rest as a whole.
   { status: 429, says: /\bDAY\b/i, means: 'limited', ...utcDay },
-  { status: 429, means: 'limited', wait: 2 * minuteMs },
+  { status: 429, means: 'limited', wait: 120_000 },
   { where: { 'errorDetails.inputErrors.code': ['DUPLICATE_POST'] }, means: 'duplicate' },
   { status: 422, says: /duplicate/i, means: 'duplicate' },
   // "Retry": nobody knows whether the first call was carried out.
@@ -71,7 +70,7 @@ const oauth: OAuthTable = {
   // Each answer names both ends.
   seconds: { access: 60 * 86_400, most: 60 * 86_400, refresh: null },
   // An access token without a refresh token works until its end: it may not count as lapsed before.
-  refreshWindowMs: 10 * minuteMs,
+  refreshWindowMs: 600_000,
   revoke: [],
   ends: [
     { status: 400, says: /^invalid_grant:|^invalid_request: .{0,200}refresh token.{0,80}(?:invalid|expired|revoked)/i },
@@ -79,16 +78,8 @@ const oauth: OAuthTable = {
 };
 
 /** Of `202608` the 15th, a year later. Null: of another form. */
-const endOf = (version: string): string | null => {
-  const [, year, month] = /^(20\d\d)(0[1-9]|1[0-2])/.exec(version) ?? [];
-  return year === undefined ? null : `${Number(year) + 1}-${month}-15`;
-};
-
-const versionOf = (set: string | null): ApiVersion => ({
-  version: `LinkedIn-Version ${set ?? 'of nobody'}`,
-  endsAt: set === null ? null : endOf(set),
-  source: 'learn.microsoft.com/linkedin, "Versioning": each version lives for a year; LINKEDIN_VERSION sets another',
-});
+const endOf = (version: string): string | null =>
+  /^20\d\d(?:0[1-9]|1[0-2])/.test(version) ? `${Number(version.slice(0, 4)) + 1}-${version.slice(4, 6)}-15` : null;
 
 /** LinkedIn's ids of posts. */
 export const isPostId = (id: string): boolean => /^urn:li:(?:share|ugcPost):\d{1,25}$/.test(id);
@@ -105,7 +96,10 @@ export const reading = (path: string, method?: 'BATCH_GET' | 'FINDER'): Ask => (
 export const tables: NetworkTables = {
   platform: 'linkedin',
   headers: { accept: 'application/json', 'linkedin-version': '{version}', 'x-restli-protocol-version': '2.0.0' },
-  version: versionOf,
+  version: (set) => ({
+    ...{ version: `LinkedIn-Version ${set ?? 'of nobody'}`, endsAt: endOf(set ?? '') },
+    source: 'learn.microsoft.com/linkedin, "Versioning": each version lives for a year; LINKEDIN_VERSION sets another',
+  }),
   // LinkedIn tells its limits in no header.
   ...{ oauth, errors, buckets: [] },
   words: ['message', 'errorDetails.inputErrors.description'],

@@ -74,7 +74,7 @@ suite('texts of linkedin', (t) => {
 
   t('a hashtag is one where it stands alone and has a letter; a mention keeps its name and is one', () => {
     const read = littleText(
-      little('#one (#two_b) no#three #4 https://x.test/#five @[Acme (Inc.) [1]](urn:li:organization:7)!'),
+      little('#one (#two_b) no#three #4 https://x.test/(#five) @[Acme (Inc.) [1]](urn:li:organization:7)!'),
     );
     assert.deepEqual(read.hashtags, ['one', 'two_b']);
     assert.deepEqual(read.mentions, []);
@@ -186,6 +186,19 @@ suite('linkedin', (t) => {
       }
       assert.ok(world.http.calls.length > before);
     }
+  });
+
+  t('a post of another time with the same text is none of a call', async () => {
+    const account = await world.organization();
+    await world.publish(world.request(account, { content: 'Every day' }));
+    world.network.state.advance(3_600_000);
+    world.network.script({ route: create, then: 'drop_before' });
+    const request = world.request(account, { content: 'Every day' });
+    const { outcome, steps } = await world.publish(request);
+    assert.equal(outcome.kind, 'unknown');
+    world.network.state.advance(3_600_000);
+    assert.equal((await world.publish(world.request(account, { content: 'Every day' }))).outcome.kind, 'published');
+    assert.equal((await world.adapter.reconcile(request, steps.crossed)).kind, 'absent');
   });
 
   t('a lost post of a member is unknown for ever: nobody is asked, and no second call probes for it', async () => {

@@ -118,6 +118,17 @@ suite('a login of linkedin', (t) => {
     });
   });
 
+  t('without the permission to post for organizations none is listed', async () => {
+    const person = world.network.person();
+    world.network.organization(person);
+    const scopes = 'openid profile w_member_social rw_organization_admin';
+    const all = await offered(person, connectorOf(world.again({ LINKEDIN_SCOPES: scopes })));
+    assert.deepEqual(
+      all.map(({ holder }) => holder),
+      ['person'],
+    );
+  });
+
   t('an app without Sign In with LinkedIn knows the member by the profile', async () => {
     const scopes = 'r_basicprofile w_organization_social r_organization_social rw_organization_admin';
     await inWorld({ appScopes: scopes.split(' ') }, async (own) => {

@@ -1,9 +1,12 @@
 /** What every network must do, done by the adapter of LinkedIn on the simulated LinkedIn. */
+import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
+import { type AccountFault, type AccountHarness, accountSuite } from '#contracts/ports/platform-account.suite.ts';
+import { maxChoices } from '#contracts/ports/platform-account.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
 import { problems } from '#test/support/networks/linkedin/index.ts';
-import type { Fault } from '#test/support/networks/linkedin/state.ts';
+import type { Fault, Person } from '#test/support/networks/linkedin/state.ts';
 import { type LinkedInAccount, linkedinWorld } from '#test/support/networks/linkedin/world.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -35,8 +38,10 @@ const thenOf = (fault: Parameters<Harness['scripted']>[0], ms: number): Pick<Fau
 };
 
 const harness = async (holder: 'organization' | 'member'): Promise<Harness> => {
-  const world = await linkedinWorld();
+  // A member's outcome is asked of nobody: the cases of its own calls are those of an organization, in less time.
+  const world = await linkedinWorld({}, holder === 'member' ? { boundaryDeadlineMs: 500 } : {});
   const { state, script, close } = world.network;
+  const member = await world.member();
   const accounts: LinkedInAccount[] = [];
   for (let at = 0; at < 100; at += 1) accounts.push(await world[holder]());
   return {
@@ -57,6 +62,7 @@ const harness = async (holder: 'organization' | 'member'): Promise<Harness> => {
     ...(holder === 'member' ? { isUnreadable: true as const } : {}),
     platforms: ['linkedin'],
     account: () => accounts.pop() as LinkedInAccount,
+    unreadable: () => member,
     silent: () => null,
     overrides: () => ({ visibility: 'PUBLIC' }),
     media: async () => [],
@@ -112,4 +118,56 @@ const insightsHarness = async (): Promise<InsightsHarness> => {
 
 suite('an organization of linkedin as a source of figures', (t) => {
   insightsSuite(t, insightsHarness);
+});
+
+const accountHarness = async (): Promise<AccountHarness> => {
+  const world = await linkedinWorld({}, { clock: () => Date.now() });
+  const { network } = world;
+  assert.ok(world.accounts !== undefined);
+  const people = new Map<string, Person>();
+  const loginOf = async (organizations: number): Promise<LinkedInAccount> => {
+    const person = network.person();
+    network.organization(person, 'ANALYST');
+    for (let at = 0; at < organizations; at += 1) {
+      network.organization(person, at % 2 === 0 ? 'ADMINISTRATOR' : 'CONTENT_ADMINISTRATOR');
+    }
+    const account = await world.member(person);
+    people.set(account.id, person);
+    return account;
+  };
+  const [account, other, crowd] = [await loginOf(3), await loginOf(1), await loginOf(maxChoices + 100)];
+  const failing = {} as Record<AccountFault, LinkedInAccount>;
+  const answers = { down: problems.unavailable, rate_limit: limited(60_000), token_death: problems.token_revoked };
+  for (const fault of ['down', 'rate_limit', 'token_death'] as const) {
+    failing[fault] = await loginOf(1);
+    const personId = people.get(failing[fault].id)?.id ?? '';
+    const route = 'GET /rest/organizationAcls';
+    network.script({ route, personId, times: 100, then: { answer: answers[fault] } });
+  }
+  return {
+    source: world.accounts,
+    platforms: ['linkedin'],
+    close: async () => network.close(),
+    account: (_platform, fault) => (fault === undefined ? account : failing[fault]),
+    other: () => other,
+    has: (_platform, { id }) => {
+      const roles = [...(people.get(id)?.roles ?? [])].filter(([, own]) => !own.includes('ANALYST'));
+      return new Map(
+        roles.map(([one]) => [`urn:li:organization:${one}`, network.state.organizations.get(one)?.name ?? '']),
+      );
+    },
+    crowded: async () => ({ account: crowd, key: 'organization' }),
+  };
+};
+
+suite('linkedin as it tells of an account', (t) => {
+  accountSuite(t, accountHarness);
+
+  t('a login whose list is refused has no choices that are empty', async () => {
+    const world = await linkedinWorld();
+    const account = await world.member(world.network.person(), ['openid', 'profile', 'w_member_social']);
+    const answer = await world.accounts?.choices('linkedin', account, 'organization', AbortSignal.timeout(5_000));
+    assert.equal(answer?.kind, 'unavailable');
+    world.network.close();
+  });
 });

@@ -124,14 +124,15 @@ const serve = async (
   const [path = '', query = ''] = url.split('?');
   const request: Request = { method, path, query, headers, body, origin };
   const act = (): Answer => acted(state, request);
-  const send = ({ status, body: said, headers: more = {} }: Answer): void => {
-    const isText = typeof said === 'string';
+  const send = ({ status, body: shown, headers: more = {} }: Answer): void => {
+    const isText = typeof shown === 'string';
     response.sendDate = false;
-    const type = said === undefined ? {} : { 'content-type': isText ? 'text/html' : 'application/json' };
+    const type = shown === undefined ? {} : { 'content-type': isText ? 'text/html' : 'application/json' };
     response.writeHead(status, { ...type, date: new Date(state.now()).toUTCString(), ...more });
-    response.end(said === undefined || isText ? said : JSON.stringify(said));
+    response.end(shown === undefined || isText ? shown : JSON.stringify(shown));
   };
-  const then = state.met(routeOf(request), `${url}\n${body.length < 100_000 ? body.toString('utf8') : ''}`);
+  const said = `${url}\n${body.length < 100_000 ? body.toString('utf8') : ''}`;
+  const then = state.met(routeOf(request), said, personOf(state, request));
   if (then === null) return send(act());
   if (typeof then === 'object' && 'answerAfter' in then) {
     act();
@@ -145,6 +146,9 @@ const serve = async (
   if (then.endsWith('_after')) act();
   if (then.startsWith('drop')) response.destroy();
 };
+
+const personOf = (state: State, request: Request): string | null =>
+  state.access.get(tokenOf(request))?.personId ?? null;
 
 /** `/rest/posts/urn%3Ali%3Ashare%3A1` is `/rest/posts/:id`; of an upload the key is left out. */
 const routeOf = ({ method, path }: Request): string => {
@@ -160,7 +164,7 @@ const acted = (state: State, request: Request): Answer => {
 
 const note = (state: State, request: Request, { status, headers: more = {} }: Answer): void => {
   const { method, path, query, headers } = request;
-  const personId = state.access.get(tokenOf(request))?.personId ?? null;
+  const personId = personOf(state, request);
   const version = headers['linkedin-version'];
   state.calls.push({ method, path, query, personId, version: version === undefined ? null : String(version), status });
   if (routeOf(request) !== 'POST /rest/posts') return;

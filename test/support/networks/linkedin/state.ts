@@ -101,6 +101,8 @@ export interface Fault {
   readonly route: string;
   /** The call's address or body has this; absent: each call. */
   readonly says?: string;
+  /** Calls with a token of this member; absent: of each. */
+  readonly personId?: string;
   /** Default 1. */
   readonly times?: number;
   readonly then:
@@ -219,9 +221,13 @@ export class State {
   }
 
   /** The fault that this call meets; it is spent. */
-  met(route: string, said: string): Fault['then'] | null {
+  met(route: string, said: string, personId: string | null): Fault['then'] | null {
     const fault = this.faults.find(
-      (one) => one.left > 0 && one.route === route && (one.says === undefined || said.includes(one.says)),
+      (one) =>
+        one.left > 0 &&
+        one.route === route &&
+        (one.says === undefined || said.includes(one.says)) &&
+        (one.personId === undefined || one.personId === personId),
     );
     if (fault === undefined) return null;
     fault.left -= 1;
