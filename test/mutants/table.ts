@@ -498,7 +498,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   domain('platforms/registry', {
-    tests: ['gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    tests: ['permalink', 'connectable', 'gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
   }),
   domain('platforms/text-length', { tests: text, excluded: stringProperties }),
   domain('platforms/networks/telegram', { tests: text }),
