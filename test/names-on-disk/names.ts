@@ -128,7 +128,7 @@ export const blobKeys: { readonly media: string; readonly report: string } = {
     '11111111-1111-4111-8111-111111111111/reports/22222222-2222-4222-8222-222222222222/report-0123456789abcdef.csv',
 };
 
-export const blobKeyForms: readonly string[] = ['*/*/*-*.*', '*/*/upload', '*/reports/*/report-*.*'];
+export const blobKeyForms: readonly string[] = ['*/*/*-*.*', '*/*/upload', '*/check-*/file', '*/reports/*/report-*.*'];
 
 /** For the arguments in the test. */
 export const derivedIds: Readonly<Record<string, string>> = {

@@ -242,7 +242,8 @@ suite('native targets', (t) => {
   });
 
   t('a claim that is given back while publishing is held goes on at once, or is managed where that is too late', () => {
-    const hold = (minutes: number) => ({ type: 'RecordHeld', ...claim, now: at(minutes) }) as const;
+    const hold = (minutes: number) =>
+      ({ type: 'RecordHeld', ...claim, now: at(minutes), failure: publishingHeld }) as const;
     const put = (retryAt: string): TargetEvent => ({
       type: 'TargetPublishDeferred',
       data: { ...claim, retryAt, failure: publishingHeld },
