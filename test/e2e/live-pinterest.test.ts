@@ -18,7 +18,7 @@ import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { timesEnv } from '#test/support/times.ts';
-import { until } from '#test/support/until.ts';
+import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
 
 suite('an account of pinterest', { timeoutMs: 120_000 }, (t) => {
@@ -67,11 +67,15 @@ suite('an account of pinterest', { timeoutMs: 120_000 }, (t) => {
     const id = String(offer.data.assetId);
     const made = await http.post('/media', { assetId: id, platforms: ['pinterest'] });
     assert.equal(made.status, 200, made.text);
-    await until('the picture is ready', async () => {
-      const { publishable, failure } = (await http.get(`/media/${id}`)).data;
-      assert.equal(failure, null, JSON.stringify(failure));
-      return publishable === true;
-    });
+    await until(
+      'the picture is ready',
+      async () => {
+        const { publishable, failure } = (await http.get(`/media/${id}`)).data;
+        assert.equal(failure, null, JSON.stringify(failure));
+        return publishable === true;
+      },
+      sparing,
+    );
     return { id, body };
   };
   const post = async (content: string, mediaIds: readonly string[], overrides: object) => {
@@ -80,10 +84,14 @@ suite('an account of pinterest', { timeoutMs: 120_000 }, (t) => {
       variants: [{ platform: 'pinterest', overrides }],
     });
     assert.equal(composed.status, 200, composed.text);
-    return until('its outcome', async () => {
-      const [one] = (await http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<string, unknown>[];
-      return ['published', 'failed'].includes(String(one?.status)) ? one : null;
-    });
+    return until(
+      'its outcome',
+      async () => {
+        const [one] = (await http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<string, unknown>[];
+        return ['published', 'failed'].includes(String(one?.status)) ? one : null;
+      },
+      sparing,
+    );
   };
 
   t('a guest connects it on the page of Pinterest', async () => {

@@ -8,7 +8,7 @@ import { post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
 import type { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { projections } from '#projections/index.ts';
-import { view } from '#projections/shapes.ts';
+import { ownProjections, view } from '#projections/shapes.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { webhooksGroup } from '#projections/webhooks/dispatcher.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
@@ -81,11 +81,12 @@ export const streamsOf = async ({ store, codec }: Pick<Checked, 'store' | 'codec
   }
 };
 
+/** Whether all consumers of this build have read everything: one of a former shape ends with the last process of its build. */
 const consumersAt = async ({ pool, hooks }: Checked): Promise<boolean> => {
   const { rows } = await pool.query(
     `with ends as (select topic, max(position) as position from es.events where topic is not null group by topic),
      wanted as (
-       select 'projection-' || p.name || '-v' || p.live as name, t.topic from ops.projections p
+       select 'projection-' || p.name || '-v' || p.live as name, t.topic from ${ownProjections} p
        join unnest($1::text[], $2::text[]) as t (name, topic) on t.name = p.name
        union all values ('outcomes', 'posts'), ('archives', 'workspace')
        union all select $3, topic from unnest($4::text[]) as topic)

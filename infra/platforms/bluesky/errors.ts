@@ -28,7 +28,9 @@ const names = {
   // The last ones of each are of the video service (lexicons app.bsky.video.*, 2026-08-20).
   forbidden: ['UploadForbidden', 'unconfirmed_email'],
   limited: ['RateLimitExceeded', 'DailyLimitExceeded'],
-  down: ['use_dpop_nonce', 'BlobNotFound', 'InvalidSwap', 'ServiceOverloaded', 'TooManyOpenUploads'],
+  // Said before a server does anything: nothing is out.
+  later: ['use_dpop_nonce', 'BlobNotFound', 'InvalidSwap'],
+  down: ['ServiceOverloaded', 'TooManyOpenUploads'],
   media: [
     ...['InvalidMimeType', 'InvalidSize', 'PayloadTooLarge'],
     ...['VideoTooLarge', 'VideoTooLong', 'BadAspectRatio', 'UnsupportedContentType'],
