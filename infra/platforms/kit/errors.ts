@@ -1,6 +1,6 @@
 import type { AppRefusal } from '#contracts/ports/app-limits.ts';
 import type { Json } from '#contracts/ports/platform.ts';
-import { type FailureCode, failureCodes, windowAt } from '#domain/platforms/index.ts';
+import { type FailureCode, failureCodes, nextDayIn } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf } from '../shared/members.ts';
 import { type Failed, type NotPublished, namedInstant, nothingSent } from '../shared/outcomes.ts';
@@ -182,7 +182,7 @@ const hourMs = 3_600_000;
 /** Until when a refused call is not worth another try, where the network does not say. */
 export const usualUntil = ({ means, wait, ofApp }: ErrorRow, now: number): number => {
   if (typeof wait === 'number') return now + wait;
-  if (wait !== undefined) return windowAt({ zone: wait.nextDayIn, every: 'day' }, now).ends;
+  if (wait !== undefined) return nextDayIn(wait.nextDayIn, now);
   if (means === 'unpaid' || means === 'sunset') return now + unpaidMs;
   return now + (ofApp === true ? hourMs : usualMs);
 };

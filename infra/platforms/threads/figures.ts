@@ -6,7 +6,7 @@ import {
   type PostInsightsAnswer,
   type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
-import { windowAt } from '#domain/platforms/index.ts';
+import { nextDayIn } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
@@ -95,8 +95,7 @@ const later = (day: string, days: number): string =>
   new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
 
 /** The second with which a day of California begins, some hours after that of UTC. */
-const beginOf = (day: string): string =>
-  String(windowAt({ zone, every: 'day' }, Date.parse(`${day}T00:00:00Z`)).ends / 1_000);
+const beginOf = (day: string): string => String(nextDayIn(zone, Date.parse(`${day}T00:00:00Z`)) / 1_000);
 
 /** Followers by what they are; Threads tells it of accounts with 100 of them, one breakdown a call. */
 const demographicsOf = async (call: Call, path: string): Promise<Members> => {

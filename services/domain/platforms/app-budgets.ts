@@ -31,3 +31,6 @@ export const windowAt = (
   const [begins, ends] = [first, next].map((date) => date.toZonedDateTime(zone).epochMilliseconds);
   return { begins: begins ?? now, ends: ends ?? now };
 };
+
+/** When the next day begins in a zone, milliseconds since the epoch. @param zone `America/Los_Angeles` */
+export const nextDayIn = (zone: string, now: number): number => windowAt({ zone, every: 'day' }, now).ends;

@@ -1,7 +1,7 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
 export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
-export { type AppBudgetRule, type CalendarWindow, windowAt } from './app-budgets.ts';
+export { type AppBudgetRule, type CalendarWindow, nextDayIn, windowAt } from './app-budgets.ts';
 export { type FailureCode, failureCodes } from './failure-codes.ts';
 export type { GateError } from './gate.ts';
 export { cutAltTexts, doubts, type GateInput, type GateMedia, gate, lateErrors, publishCheck } from './gate.ts';

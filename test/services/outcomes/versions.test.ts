@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { ApiVersion, ApiVersions } from '#contracts/ports/api-version.ts';
 import { workspace } from '#domain/workspace.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { createRegistry, Readiness } from '#runtime/process/telemetry.ts';
 import { versionsLine, watchVersions } from '#runtime/work/api-versions.ts';
@@ -47,14 +48,14 @@ suite('versions of networks that end', { timeoutMs: 120_000 }, (t) => {
     await world.connect(clientId, 'linkedin', 'of the sandbox');
     await world.connect(clientId, 'x', 'elsewhere', 'live');
     await until('the accounts are there', async () => {
-      const { rows } = await world.pool.query<{ n: number }>('select count(*)::int as n from read.accounts');
+      const { rows } = await world.pool.query<{ n: number }>(`select count(*)::int as n from ${view('accounts')} a`);
       return rows[0]?.n === 2;
     });
     await tell(at('2026-11-20'));
     assert.deepEqual(await reported(), [], 'it has no live account there');
     await world.connect(clientId, 'linkedin', 'live', 'live');
     await until('the account is there', async () => {
-      const { rows } = await world.pool.query<{ n: number }>('select count(*)::int as n from read.accounts');
+      const { rows } = await world.pool.query<{ n: number }>(`select count(*)::int as n from ${view('accounts')} a`);
       return rows[0]?.n === 3;
     });
     const days: readonly [string, readonly string[]][] = [

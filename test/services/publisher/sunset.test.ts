@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { TargetIn } from '#domain/post-target/target.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { view } from '#projections/shapes.ts';
 import { NetworkRests } from '#runtime/work/network-rests.ts';
 import type { Platform } from '#schemas/common.ts';
 import { Mortals } from '#test/support/mortals.ts';
@@ -85,7 +86,7 @@ suite('a version of an API that ends', { timeoutMs: 240_000 }, (t) => {
       await world.all(others.targetIds, 'published');
       const later = await world.schedule(await accounts('linkedin', 3));
       await until('the later ones are due', async () => {
-        const sql = 'select count(*)::int as n from read.post_targets where id = any($1) and next_action_at <= now()';
+        const sql = `select count(*)::int as n from ${view('post_targets')} t where id = any($1) and next_action_at <= now()`;
         return (await world.pool.query<{ n: number }>(sql, [later.targetIds])).rows[0]?.n === 3;
       });
       const all = [...due.targetIds, ...later.targetIds];

@@ -13,7 +13,7 @@ const forbidden = ['failed', 'permission', 'account_not_permitted', 'user', true
 const lapsed = ['failed', 'reauth_required', 'reauth_required', 'user', true] as const;
 const duplicate = ['failed', 'duplicate', 'duplicate_content', 'user', false] as const;
 const limited = ['rate_limited', 'rate_limited', 'network_rate_limited', 'platform', true] as const;
-const ended = ['rate_limited', 'permission', 'network_rate_limited', 'service', true] as const;
+const ended = ['rate_limited', 'permission', 'api_version_ended', 'service', true] as const;
 const later = ['nothing_sent', 'transient', 'network_down', 'platform', true] as const;
 const unknown = ['unknown', 'unknown', 'outcome_unknown', 'platform', false] as const;
 

@@ -46,6 +46,7 @@ const harness = async (holder: 'organization' | 'member'): Promise<Harness> => {
   for (let at = 0; at < 100; at += 1) accounts.push(await world[holder]());
   return {
     open: async () => world.again().adapter,
+    ended: async () => world.again({ LINKEDIN_VERSION: '202511' }).adapter,
     close: async () => close(),
     posts: async (targetId) =>
       state.creates.flatMap(({ tag, postId }) => (tag === targetId && postId !== null ? [postId] : [])),
