@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
-import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { instantOf, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
 
 /**
@@ -40,8 +40,8 @@ export interface OwnPosts {
   /** Milliseconds since the epoch: behind an older post nothing is looked for. */
   readonly since: number;
   isIt(post: Members): boolean;
-  /** Null: it has no id. */
-  show(post: Members): ListedPost | null;
+  /** What names the post; null: it has no id. */
+  show(post: Members): Omit<ListedPost, 'publishedAt'> | null;
   readonly maxPages: number;
 }
 
@@ -76,7 +76,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
       if (own.at(post) < own.since || !own.isIt(post)) continue;
       const one = own.show(post);
       if (one === null) isUnnamed = true;
-      else posts.push(one);
+      else posts.push({ ...one, publishedAt: instantOf(own.at(post)) ?? new Date(own.since).toISOString() });
     }
     cursor = own.next(answer.body);
     const last = shown.at(-1);

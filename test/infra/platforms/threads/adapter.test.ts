@@ -157,19 +157,22 @@ suite('threads', (t) => {
     },
   );
 
-  t('4: a post that Threads blocks in its words and makes all the same is found, and is not published again', async () => {
-    world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-    const request = world.request(await world.account());
-    const { outcome, steps } = await world.publish(request);
-    assert.equal(outcome.kind, 'unknown', JSON.stringify(outcome));
-    const seen = await world.adapter.reconcile(request, steps.crossed);
-    assert.ok(seen.kind === 'present', JSON.stringify(seen));
-    assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
-    const head = await published(world.request(request.account));
-    world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-    const said = await world.adapter.comment(commentOn(request.account, head.externalId), within());
-    assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
-  });
+  t(
+    '4: a post that Threads blocks in its words and makes all the same is found, and is not published again',
+    async () => {
+      world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
+      const request = world.request(await world.account());
+      const { outcome, steps } = await world.publish(request);
+      assert.equal(outcome.kind, 'unknown', JSON.stringify(outcome));
+      const seen = await world.adapter.reconcile(request, steps.crossed);
+      assert.ok(seen.kind === 'present', JSON.stringify(seen));
+      assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
+      const head = await published(world.request(request.account));
+      world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
+      const said = await world.adapter.comment(commentOn(request.account, head.externalId), within());
+      assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
+    },
+  );
 
   t('a post that is out already is found by the next attempt, and is not published again', async () => {
     world.network.script({ route: publish, then: 'drop_after' });
