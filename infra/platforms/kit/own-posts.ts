@@ -65,6 +65,7 @@ const noPage = (own: OwnPosts, { body, headers }: OkAnswer, now: number): Undeci
 const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   let cursor: string | null = null;
   const posts: ListedPost[] = [];
+  const cursors = new Set<string>();
   let isUnnamed = false;
   for (let page = 0; page < own.maxPages; page += 1) {
     const answer = await own.page(cursor);
@@ -84,6 +85,9 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
       // A post without an id is there, whosever it is.
       return { kind: 'listed', posts, isWhole: !isUnnamed };
     }
+    // One that comes again leads round in a circle.
+    if (cursors.has(cursor)) break;
+    cursors.add(cursor);
   }
   return { kind: 'listed', posts, isWhole: false };
 };
