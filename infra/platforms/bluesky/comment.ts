@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
-import { textIn } from '../shared/members.ts';
+import { instantOf, textIn } from '../shared/members.ts';
 import { failureOf, notReached, outcomeOf, unknown } from './errors.ts';
 import { found } from './facets.ts';
 import { tellLimits } from './limits.ts';
@@ -40,7 +40,8 @@ export const commentOn = async (
   if (post.kind === 'undecided') {
     return { kind: 'deferred', failure: post.failure ?? notReached('the post could not be read') };
   }
-  const createdAt = new Date(Date.parse(textIn(post.value, 'createdAt') ?? '') + 1_000 || clock()).toISOString();
+  const createdAt =
+    instantOf(Date.parse(textIn(post.value, 'createdAt') ?? '') + 1_000) ?? new Date(clock()).toISOString();
   const seed = createHash('sha256').update(`${externalId}\n${content}`).digest();
   const key = tidOf(Date.parse(createdAt), seed);
   const spans = found(content);

@@ -6,7 +6,7 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type Members, membersOf, textIn } from '../shared/members.ts';
+import { instantOf, type Members, membersOf, textIn } from '../shared/members.ts';
 import { outcomeOf } from './errors.ts';
 import type { BlueskyOptions } from './options.ts';
 import { findPost, partsOf } from './posts.ts';
@@ -131,8 +131,7 @@ export class BlueskyInsights implements InsightsSource {
 
   /** By the network's clock, where it tells the time. */
   #at(headers: Readonly<Record<string, string>>): string {
-    const said = Date.parse(headers.date ?? '');
-    return Number.isNaN(said) ? this.#now() : new Date(said).toISOString();
+    return instantOf(Date.parse(headers.date ?? '')) ?? this.#now();
   }
 }
 

@@ -1,6 +1,6 @@
 import type { Credential, CredentialStore, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
-import { type Members, textIn } from '../shared/members.ts';
+import { instantOf, type Members, textIn } from '../shared/members.ts';
 import type { BoundToken } from './oauth/dpop.ts';
 import { consentOf, refreshConsent, revokeConsent, type TokenOptions } from './oauth/tokens.ts';
 import { xrpc } from './xrpc.ts';
@@ -56,14 +56,11 @@ const secretOf = (credential: Credential): SessionSecret => {
   return { service, did, accessUntil, token: accessJwt };
 };
 
-/** Seconds since the epoch: no later instant can be stored. */
-const lastEnd = Date.UTC(9999, 0) / 1_000;
-
 /** `exp` of a token, ISO 8601; null: it has none that is an instant from 1970 to 9999. */
 export const endOf = (jwt: string): string | null => {
   try {
     const { exp } = JSON.parse(Buffer.from(jwt.split('.')[1] ?? '', 'base64url').toString('utf8')) as { exp?: unknown };
-    return typeof exp === 'number' && exp >= 0 && exp < lastEnd ? new Date(exp * 1_000).toISOString() : null;
+    return typeof exp === 'number' ? instantOf(exp * 1_000) : null;
   } catch {
     return null;
   }

@@ -214,7 +214,8 @@ export class NetworkClient {
       return { kind: 'silent', reason: 'the answer is no JSON object' };
     const isOwn = this.#placesOf(ask.path).length > 0;
     if (isGood && (said === null || tables.isRefusal?.(said) !== true)) {
-      if (isOwn) await this.#noteUsage(headers);
+      // The answer may say that a post is out: a rest that cannot be kept takes nothing of that away, and the next one says it too.
+      if (isOwn) await this.#noteUsage(headers).catch(() => undefined);
       // Networks answer an upload with an empty body.
       return { kind: 'ok', status, headers, body: said ?? {} };
     }

@@ -1,5 +1,6 @@
 import type { Json } from '#contracts/ports/platform.ts';
 import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
+import { instantOf } from '../shared/members.ts';
 import { beforeBoundary, type NetworkAnswer, type NotOk, type OkAnswer } from './errors.ts';
 import type { Headers } from './limits.ts';
 
@@ -17,10 +18,8 @@ export const withoutFigures = (answer: NotOk, now: number): NoFigures => {
 };
 
 /** By the network's clock, where it tells the time. */
-export const observedAt = (headers: Headers, now: number): string => {
-  const said = Date.parse(headers.date ?? '');
-  return new Date(Number.isNaN(said) ? now : said).toISOString();
-};
+export const observedAt = (headers: Headers, now: number): string =>
+  instantOf(Date.parse(headers.date ?? '')) ?? new Date(now).toISOString();
 
 interface Batches<Batch> {
   readonly perCall: number;

@@ -1,6 +1,7 @@
 import type { Json } from '#contracts/ports/platform.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import { type Members, membersOf, numberIn, parsed } from '../shared/members.ts';
+import { namedInstant } from '../shared/outcomes.ts';
 
 /** What the headers of an answer say of limits: buckets with their rest, or shares in percent as Meta names them. */
 
@@ -118,7 +119,7 @@ export const windowsOf = (buckets: readonly Bucket[], headers: Headers, now: num
     .filter(({ ofApp }) => !ofApp)
     .map(({ name, seconds, limit, remaining, reset }) => ({
       ...{ name, seconds, limit, used: Math.max(limit - remaining, 0) },
-      resetsAt: new Date(Math.min(reset, 8e15)).toISOString(),
+      resetsAt: namedInstant(reset),
     }));
 
 export interface Usage {

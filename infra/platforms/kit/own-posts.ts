@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
-import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { instantOf, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
 
 /**
@@ -40,8 +40,8 @@ export interface OwnPosts {
   /** Milliseconds since the epoch: behind an older post nothing is looked for. */
   readonly since: number;
   isIt(post: Members): boolean;
-  /** Null: it has no id. */
-  show(post: Members): ListedPost | null;
+  /** What names the post; null: it has no id. */
+  show(post: Members): Omit<ListedPost, 'publishedAt'> | null;
   readonly maxPages: number;
 }
 
@@ -65,6 +65,7 @@ const noPage = (own: OwnPosts, { body, headers }: OkAnswer, now: number): Undeci
 const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   let cursor: string | null = null;
   const posts: ListedPost[] = [];
+  const cursors = new Set<string>();
   let isUnnamed = false;
   for (let page = 0; page < own.maxPages; page += 1) {
     const answer = await own.page(cursor);
@@ -76,7 +77,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
       if (own.at(post) < own.since || !own.isIt(post)) continue;
       const one = own.show(post);
       if (one === null) isUnnamed = true;
-      else posts.push(one);
+      else posts.push({ ...one, publishedAt: instantOf(own.at(post)) ?? new Date(own.since).toISOString() });
     }
     cursor = own.next(answer.body);
     const last = shown.at(-1);
@@ -84,6 +85,9 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
       // A post without an id is there, whosever it is.
       return { kind: 'listed', posts, isWhole: !isUnnamed };
     }
+    // One that comes again leads round in a circle.
+    if (cursors.has(cursor)) break;
+    cursors.add(cursor);
   }
   return { kind: 'listed', posts, isWhole: false };
 };

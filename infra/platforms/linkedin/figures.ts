@@ -7,7 +7,7 @@ import {
 import type { NetworkAnswer, OkAnswer } from '../kit/errors.ts';
 import { byBatch, gathered, isLeftOut, type NoFigures, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
-import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { instantOf, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { enc, isOrganization, reading } from './tables.ts';
 
 /**
@@ -139,10 +139,11 @@ export const postFigures =
 /** Past days of UTC with the views of a page, the newest first. */
 const daysOf = (body: Members | undefined) =>
   listIn(body, 'elements')
-    .map((element) => ({
-      day: new Date(numberIn(element.timeRange, 'start') ?? 0).toISOString().slice(0, 10),
-      raw: { organizationPageStatistics: { elements: [element] } },
-    }))
+    .flatMap((element) => {
+      const begins = instantOf(numberIn(element.timeRange, 'start'));
+      const raw = { organizationPageStatistics: { elements: [element] } };
+      return begins === null ? [] : [{ day: begins.slice(0, 10), raw }];
+    })
     .toSorted((a, b) => b.day.localeCompare(a.day));
 
 export const accountFigures =

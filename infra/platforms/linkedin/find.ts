@@ -4,7 +4,7 @@ import { unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { integerIn, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { linkTo, little, shownText } from './post.ts';
 import { enc, isOrganization, isPostId, reading } from './tables.ts';
 
@@ -58,13 +58,10 @@ const ownPosts = (
     return client.call(subjectOf(request), reading(path, 'FINDER'), AbortSignal.timeout(boundaryDeadlineMs));
   },
   next: (body) =>
-    listIn(body, 'elements').length < perPage ? null : String((numberIn(body.paging, 'start') ?? 0) + perPage),
+    listIn(body, 'elements').length < perPage ? null : String((integerIn(body.paging, 'start') ?? 0) + perPage),
   show: (post) => {
-    const externalId = textIn(post, 'id');
-    const at = numberIn(post, 'publishedAt') ?? timeOf(post);
-    if (externalId === null || !isPostId(externalId)) return null;
-    const publishedAt = new Date(Number.isNaN(at) ? since : at).toISOString();
-    return { externalId, permalink: linkTo(request, externalId), publishedAt };
+    const externalId = textIn(post, 'id') ?? '';
+    return isPostId(externalId) ? { externalId, permalink: linkTo(request, externalId) } : null;
   },
 });
 

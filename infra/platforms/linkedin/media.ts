@@ -14,7 +14,7 @@ import {
   type UploadItem,
   upload,
 } from '../kit/upload.ts';
-import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { instantOf, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { linkIn, readPage, readPicture } from '../shared/page.ts';
 import { enc } from './tables.ts';
@@ -107,7 +107,7 @@ const start = async (way: Way, bytes: number): Promise<Started<FileOfLinkedIn> |
   }
   const ends = numberIn(value, 'uploadUrlExpiresAt') ?? numberIn(value, 'uploadUrlsExpireAt');
   const own = { id, parts, tags: [], token: textIn(value, 'uploadToken') ?? '' };
-  return { kind: 'started', own, until: ends === null ? null : new Date(Math.min(ends, 8e15)).toISOString() };
+  return { kind: 'started', own, until: instantOf(ends) };
 };
 
 /** The parts of a video take no token. */

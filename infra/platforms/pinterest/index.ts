@@ -18,31 +18,34 @@ const offer: OfferAccounts = async ({ call }) => {
 };
 
 const boardsPerPage = 250;
+/** Pages may be short. */
+const maxPages = 20;
 
 /** The boards of an account, those of others to which it may pin included: `boardId` is the one key of Pinterest. */
 const boards =
   ({ client, clock }: Bound): AccountSource['choices'] =>
   async (_platform, { id: accountId }, _key, signal) => {
-    const choices: Choice[] = [];
+    const choices = new Map<string, Choice>();
+    const seen = new Set<string>();
     let bookmark: string | null = null;
     do {
       const query = { page_size: String(boardsPerPage), ...(bookmark === null ? {} : { bookmark }) };
-      const answer = await client.call(
-        { accountId, targetId: null },
-        { method: 'GET', path: '/boards', query },
-        signal,
-      );
+      const ask = { method: 'GET', path: '/boards', query } as const;
+      const answer = await client.call({ accountId, targetId: null }, ask, signal);
       if (answer.kind !== 'ok') return withoutFigures(answer, clock());
       const shown = listIn(answer.body, 'items');
       for (const board of shown) {
         const value = textIn(board, 'id') ?? '';
-        if (isId(value))
-          choices.push({ value, label: textIn(board, 'name') ?? value, about: textIn(board, 'privacy') });
+        const label = textIn(board, 'name') ?? value;
+        if (isId(value)) choices.set(value, { value, label, about: textIn(board, 'privacy') });
       }
       bookmark = shown.length === 0 ? null : textIn(answer.body, 'bookmark');
-    } while (bookmark !== null && choices.length < maxChoices);
-    const isCut = bookmark !== null || choices.length > maxChoices;
-    return { kind: 'choices', choices: choices.slice(0, maxChoices), isCut };
+      // One that comes again leads round in a circle.
+      if (bookmark === null || seen.has(bookmark)) break;
+      seen.add(bookmark);
+    } while (seen.size < maxPages && choices.size < maxChoices);
+    const isCut = bookmark !== null || choices.size > maxChoices;
+    return { kind: 'choices', choices: [...choices.values()].slice(0, maxChoices), isCut };
   };
 
 export const pinterestNetwork: NetworkParts = {

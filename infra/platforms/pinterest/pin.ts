@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Json, ListedPost, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
+import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import { permalinkOf, titleFor } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { Bound } from '../kit/network.ts';
@@ -118,12 +118,9 @@ const ownPins = (
     ...{ list: 'items', since: from, at: timeOf, isIt: isWanted, maxPages },
     page: (cursor) => client.call(subjectOf(request), ask(cursor), AbortSignal.timeout(boundaryDeadlineMs)),
     next: (body) => textIn(body, 'bookmark'),
-    show: (pin): ListedPost | null => {
-      const externalId = textIn(pin, 'id');
-      if (externalId === null || !isId(externalId)) return null;
-      const at = timeOf(pin);
-      const publishedAt = new Date(Number.isNaN(at) ? from : at).toISOString();
-      return { externalId, permalink: linkTo(externalId), publishedAt };
+    show: (pin) => {
+      const externalId = textIn(pin, 'id') ?? '';
+      return isId(externalId) ? { externalId, permalink: linkTo(externalId) } : null;
     },
   };
 };

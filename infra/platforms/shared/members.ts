@@ -22,6 +22,16 @@ export const integerIn = (value: Json | undefined, name: string): number | null 
   return Number.isSafeInteger(member) ? member : null;
 };
 
+/** The last instant that ISO 8601 writes with four digits of the year. */
+export const lastInstant = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
+
+/**
+ * ISO 8601 of an instant that a network names, in milliseconds since the epoch. Null: it is none of 1970 to 9999, which no
+ * date and no column of ours holds.
+ */
+export const instantOf = (at: number | null): string | null =>
+  at !== null && at >= 0 && at <= lastInstant ? new Date(at).toISOString() : null;
+
 /** Those of a list that have members. */
 export const listIn = (value: Json | undefined, name: string): readonly Members[] => {
   const member = membersOf(value)?.[name];

@@ -1,4 +1,5 @@
 import type { PublishOutcome } from '#contracts/ports/platform.ts';
+import { lastInstant } from './members.ts';
 
 /** What became of a boundary call that published nothing that its answer names. */
 export type NotPublished = Exclude<PublishOutcome, { readonly kind: 'published' | 'accepted' }>;
@@ -9,9 +10,6 @@ export type Failed = Exclude<NotPublished, { readonly kind: 'nothing_sent' }>;
 /** What would only wait before the boundary has left nothing behind it. */
 export const nothingSent = (failed: Failed): NotPublished =>
   failed.kind === 'deferred' ? { ...failed, kind: 'nothing_sent' } : failed;
-
-/** The last instant that ISO 8601 writes with four digits of the year. */
-const lastInstant = Date.UTC(9999, 11, 31, 23, 59, 59, 999);
 
 /**
  * The instant that a network names for the next try, as it names it: the publisher alone judges one that is past or far.

@@ -1,6 +1,6 @@
 import type { Json, PublishOutcome } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
-import { integerIn, type Members } from '../shared/members.ts';
+import { instantOf, integerIn, type Members } from '../shared/members.ts';
 
 /** A post is a message of a chat: its id is `{chat}:{message}`, an album's that of its first message. */
 const postForm = /^(-?\d{1,16}):(\d{1,16})$/;
@@ -36,6 +36,6 @@ export const publishedAs = (
     kind: 'published',
     externalId: `${chatId}:${messageId}`,
     permalink: linkOf(chatId, username, messageId),
-    publishedAt: new Date(date === null ? now : date * 1_000).toISOString(),
+    publishedAt: instantOf(date === null ? null : date * 1_000) ?? new Date(now).toISOString(),
   };
 };

@@ -6,7 +6,7 @@ import type {
   PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { Platform } from '#schemas/common.ts';
-import { textIn } from '../shared/members.ts';
+import { instantOf, textIn } from '../shared/members.ts';
 import { postOf } from './answers.ts';
 import type { ApiResult } from './api.ts';
 import { callFor, chatOf } from './chat.ts';
@@ -88,7 +88,7 @@ export class TelegramInsights implements InsightsSource {
     return {
       kind: 'reported',
       raw: { getChatMemberCount: members.result },
-      observedAt: new Date(Number.isNaN(said) ? this.#options.clock() : said).toISOString(),
+      observedAt: instantOf(said) ?? new Date(this.#options.clock()).toISOString(),
       figuresOf: null,
       profile: {
         username: textIn(shown.result, 'username') || null,

@@ -73,9 +73,8 @@ const ownPosts = (bound: Bound, request: PublishRequest, from: number, until: nu
     ...{ list: 'data', next: nextOf, at: timeOf, since: from, maxPages },
     isIt: (post) => isIt(post, request),
     show: (post) => {
-      const [externalId, at] = [textIn(post, 'id'), timeOf(post)];
-      const publishedAt = new Date(Number.isNaN(at) ? from : at).toISOString();
-      return externalId === null ? null : { externalId, permalink: textIn(post, 'permalink'), publishedAt };
+      const externalId = textIn(post, 'id');
+      return externalId === null ? null : { externalId, permalink: textIn(post, 'permalink') };
     },
   };
 };

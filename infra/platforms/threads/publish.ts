@@ -129,16 +129,14 @@ export const publish =
     return { kind: 'published', externalId, permalink, publishedAt };
   };
 
-/** Threads alone knows it. Without an answer the post is out all the same, and its figures bring the permalink. */
-const permalinkOf = async (
-  { client }: Bound,
-  request: PublishRequest,
-  id: string,
-  signal: AbortSignal,
-): Promise<string | null> => {
+/**
+ * Threads alone knows it. Without an answer, and where no call can be made, the post is out all the same, and its figures
+ * bring the permalink.
+ */
+const permalinkOf = async ({ client }: Bound, request: PublishRequest, id: string, signal: AbortSignal) => {
   const ask = { method: 'GET', path: at(id), query: { fields: 'id,permalink' } } as const;
-  const answer = await client.call(subjectOf(request), ask, signal);
-  return answer.kind === 'ok' ? textIn(answer.body, 'permalink') : null;
+  const answer = await client.call(subjectOf(request), ask, signal).catch(() => null);
+  return answer?.kind === 'ok' ? textIn(answer.body, 'permalink') : null;
 };
 
 /** Of the time of a try this share is for the container; the rest is for the call. */

@@ -23,8 +23,8 @@ const errors: readonly ErrorRow[] = [
   { ...subcode(4279009), means: 'later' },
   // Children of a carousel that ended, and a file that its server did not give to Threads.
   { ...subcode(4279004, 2207052), means: 'media' },
-  // An action that Threads takes for spam: another try within the day makes it worse.
-  { ...subcode(2207051), means: 'limited', wait: dayMs },
+  // An action that Threads takes for spam: another try within the day makes it worse. Posts were seen to be out all the same.
+  { ...subcode(2207051), means: 'limited', wait: dayMs, mayBeOut: true },
   // The quota of posts, as Instagram names it; Threads documents no code of its own.
   { ...subcode(2207042), means: 'limited', wait: 3_600_000 },
   { where: { 'error.code': [100], 'error.error_subcode': [33] }, means: 'gone' },

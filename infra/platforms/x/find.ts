@@ -77,9 +77,7 @@ const ownPosts = (
     next: ({ meta }) => textIn(meta, 'next_token'),
     show: (post) => {
       const externalId = textIn(post, 'id');
-      const at = timeOf(post);
-      const publishedAt = new Date(Number.isNaN(at) ? from : at).toISOString();
-      return externalId === null ? null : { externalId, permalink: linkTo(request, externalId), publishedAt };
+      return externalId === null ? null : { externalId, permalink: linkTo(request, externalId) };
     },
   };
 };

@@ -188,6 +188,27 @@ suite('linkedin', (t) => {
     }
   });
 
+  t('times that no post can have fail no search and no upload', async () => {
+    const account = await world.organization();
+    for (const publishedAt of [1e300, -1e300]) {
+      world.network.script({ route: create, then: 'drop_after' });
+      const request = world.request(account, { content: randomUUID() });
+      const { steps } = await world.publish(request);
+      const { id, at } = world.network.state.posts.at(-1) ?? assert.fail();
+      const one = { id, author: account.externalId, commentary: request.content, createdAt: at, publishedAt };
+      const answer = { status: 200, body: { paging: { start: 0 }, elements: [one] } };
+      world.network.script({ route: 'GET /rest/posts', then: { answer } });
+      const seen = await world.adapter.reconcile(request, steps.crossed);
+      assert.ok(seen.kind === 'present', JSON.stringify(seen));
+      assert.equal(seen.publishedAt, new Date(at).toISOString());
+      const value = { uploadUrl: `${world.network.origin}/dms-uploads/image/x`, image: 'urn:li:image:C4E1' };
+      const started = { status: 200, body: { value: { ...value, uploadUrlExpiresAt: publishedAt } } };
+      world.network.script({ route: 'POST /rest/images', then: { answer: started } });
+      const { outcome } = await world.publish(world.request(account, { media: [picture()] }));
+      assert.equal(outcome.kind, 'deferred', 'the address is none, and the post waits');
+    }
+  });
+
   t('a post of another time with the same text is none of a call', async () => {
     const account = await world.organization();
     await world.publish(world.request(account, { content: 'Every day' }));

@@ -52,6 +52,19 @@ suite('figures of linkedin', (t) => {
   };
   const calls = () => world.network.state.calls.length;
 
+  t('a day that is none is left out of the figures of a page', async () => {
+    const account = await world.organization();
+    const elements = [1e300, -1e300, world.network.state.now()].map((start) => ({ timeRange: { start, end: start } }));
+    world.network.script({
+      route: 'GET /rest/organizationPageStatistics',
+      then: { answer: { status: 200, body: { elements } } },
+    });
+    const answer = await world.source.fetchAccountInsights('linkedin', account, within());
+    assert.ok(answer.kind === 'reported', JSON.stringify(answer));
+    assert.equal(answer.figuresOf, new Date(world.network.state.now()).toISOString().slice(0, 10));
+    assert.equal(answer.earlier, undefined);
+  });
+
   t('of a member’s posts each metric is asked for, and of a video two more', async () => {
     const account = await world.member();
     const [text, video] = [await posted(account), await posted(account, true)];

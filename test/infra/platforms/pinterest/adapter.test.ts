@@ -114,6 +114,25 @@ suite('pinterest', { alone: true }, (t) => {
     assert.equal(new URL(last?.url ?? '').searchParams.get('bookmark'), 'b300');
   });
 
+  t('a list of boards that never ends is cut: by its bookmark that comes again, or by its pages', async () => {
+    const account = await world.account();
+    const items = [{ id: '549755885175', name: 'Recipes', privacy: 'PUBLIC' }];
+    const ask = () => world.accounts?.choices('pinterest', account, 'boardId', AbortSignal.timeout(5_000));
+    const boards = (bookmark: string) => ({
+      route: 'GET /v5/boards',
+      then: { answer: { status: 200, body: { items, bookmark } } },
+    });
+    for (let page = 0; page < 5; page += 1) world.network.script(boards(page % 2 === 0 ? 'one' : 'other'));
+    const again = await ask();
+    assert.ok(again?.kind === 'choices', JSON.stringify(again));
+    assert.deepEqual([again.choices.length, again.isCut, counted('GET /v5/boards')], [1, true, 3]);
+    world.network.state.faults.length = 0;
+    for (let page = 0; page < 60; page += 1) world.network.script(boards(`b${page}`));
+    const long = await ask();
+    assert.ok(long?.kind === 'choices' && long.isCut, JSON.stringify(long));
+    assert.ok(counted('GET /v5/boards') <= 3 + 20, String(counted('GET /v5/boards')));
+  });
+
   t('a call that was not sent has made nothing: the publisher makes it again', async () => {
     const request = world.request(await world.account(), { media: [files.picture()] });
     const steps = new RecordedSteps(request, world.adapter.boundaryDeadlineMs);

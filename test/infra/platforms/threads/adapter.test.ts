@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Checkpoint, CommentRequest, PublishRequest } from '#contracts/ports/platform.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { problems } from '#test/support/networks/threads/answer.ts';
 import { allScopes } from '#test/support/networks/threads/index.ts';
 import { type ThreadsWorld, threadsWorld } from '#test/support/networks/threads/world.ts';
@@ -127,6 +128,49 @@ suite('threads', (t) => {
         assert.equal(state().posts.at(-1)?.container.id === container.id, false);
       }
       assert.equal(state().posts.length, 2);
+    },
+  );
+
+  t(
+    'a post that is out is published without a permalink, whatever cannot be read or kept behind the call',
+    async () => {
+      const unreadable = Object.assign(Object.create(world.credentials), {
+        read: async (accountId: string) => {
+          if (state().posts.length > 0) throw new Error('the database is away');
+          return world.credentials.read(accountId);
+        },
+      });
+      const request = world.request(await world.account());
+      const { outcome } = await world.publish(request, world.open({ credentials: unreadable }));
+      assert.ok(outcome.kind === 'published', JSON.stringify(outcome));
+      assert.deepEqual([outcome.externalId, outcome.permalink], [state().posts[0]?.id, null]);
+      // The answer says too that the app has asked for much, and that cannot be kept.
+      const appLimits = new MemoryAppLimits();
+      appLimits.rest = async () => {
+        throw new Error('the database is away');
+      };
+      const headers = { 'x-app-usage': JSON.stringify({ call_count: 95, total_time: 1, total_cputime: 1 }) };
+      world.network.script({ route: publish, then: { answerAfter: { status: 200, body: { id: '1789' }, headers } } });
+      const second = await world.publish(world.request(await world.account()), world.open({ appLimits }));
+      assert.ok(second.outcome.kind === 'published', JSON.stringify(second.outcome));
+      assert.equal(second.outcome.externalId, '1789');
+    },
+  );
+
+  t(
+    '4: a post that Threads blocks in its words and makes all the same is found, and is not published again',
+    async () => {
+      world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
+      const request = world.request(await world.account());
+      const { outcome, steps } = await world.publish(request);
+      assert.equal(outcome.kind, 'unknown', JSON.stringify(outcome));
+      const seen = await world.adapter.reconcile(request, steps.crossed);
+      assert.ok(seen.kind === 'present', JSON.stringify(seen));
+      assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
+      const head = await published(world.request(request.account));
+      world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
+      const said = await world.adapter.comment(commentOn(request.account, head.externalId), within());
+      assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
     },
   );
 
