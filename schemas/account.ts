@@ -38,3 +38,16 @@ export const accountEvents = {
   AccountProfileChanged: Type.Object({ clientId: Uuid, ...profile }),
 } as const;
 export type AccountEvent = EventOf<typeof accountEvents>;
+
+/** What a network says that an account may post now. */
+export interface AccountFacts {
+  /** When the network said it, ISO 8601. */
+  readonly observedAt: string;
+  /** The values that a setting may have, by its key; an absent key may have any. */
+  readonly allows: Readonly<Record<string, readonly (string | boolean)[]>>;
+  /** Of a video, milliseconds; null: the network names no limit of the account. */
+  readonly maxDurationMs: number | null;
+  readonly canPostNow: boolean;
+  /** When it may again where it cannot now, ISO 8601; null: not before its owner does something on the network. */
+  readonly until: string | null;
+}

@@ -3,7 +3,8 @@
  * faults the harness controls.
  */
 import assert from 'node:assert/strict';
-import { checkOverride, choicesOf, overrideRules } from '#domain/platforms/index.ts';
+import { checkOverride, choicesOf, overrideRules, rulesOf } from '#domain/platforms/index.ts';
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Cases } from './platform.suite.ts';
 import { type AccountSource, type AskedAccount, type Choice, maxChoices } from './platform-account.ts';
@@ -23,6 +24,12 @@ export interface AccountHarness {
   has(platform: Platform, account: AskedAccount, key: string): ReadonlyMap<string, string>;
   /** An account that has more of a key than one answer holds; null: the network has no such key. */
   crowded(platform: Platform): Promise<{ readonly account: AskedAccount; readonly key: string } | null>;
+  /** Of a network that is to be asked first: what it lets an account post. */
+  readonly facts?: {
+    has(platform: Platform, account: AskedAccount): Pick<AccountFacts, 'allows' | 'maxDurationMs'>;
+    /** An account that may post nothing now: until an instant, or until its owner does something; null: it is never so. */
+    stopped(platform: Platform, until: 'an instant' | 'its owner'): Promise<AskedAccount | null>;
+  };
 }
 
 const instant = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
@@ -112,6 +119,62 @@ export function accountSuite(t: Cases, start: () => Promise<AccountHarness>): vo
       assert.equal(answer.choices.length, maxChoices);
       assert.equal(new Set(answer.choices.map(({ value }) => value)).size, maxChoices);
       assert.equal(answer.isCut, true);
+    }
+  });
+
+  /** Every network that is to be asked first. */
+  const askedFirst = (): readonly Platform[] => harness.platforms.filter((one) => rulesOf(one).asksFirst === true);
+  const said = async (platform: Platform, account: AskedAccount): Promise<AccountFacts> => {
+    const answer = await harness.source.facts?.(platform, account, never);
+    assert.ok(answer?.kind === 'facts', `${platform}: ${JSON.stringify(answer)}`);
+    return answer.facts;
+  };
+
+  t('says what an account may post now, as the network has it, in values that its settings take', async () => {
+    for (const platform of askedFirst()) {
+      for (const account of [await harness.account(platform), await harness.other(platform)]) {
+        const { observedAt, allows, maxDurationMs, canPostNow, until } = await said(platform, account);
+        assert.match(observedAt, instant);
+        assert.ok(Math.abs(Date.parse(observedAt) - Date.now()) < 5_000, 'by our own clock');
+        assert.deepEqual({ allows, maxDurationMs }, harness.facts?.has(platform, account), platform);
+        assert.deepEqual([canPostNow, until], [true, null]);
+        for (const [key, values] of Object.entries(allows)) {
+          const rule = overrideRules(platform)[key];
+          assert.ok(rule !== undefined, `${platform} has no setting ${key}`);
+          for (const value of values) assert.equal(checkOverride(platform, rule, value), null, `${key} ${value}`);
+        }
+      }
+    }
+  });
+
+  t('says of an account that may post nothing until when, and names no time where none helps', async () => {
+    for (const platform of askedFirst()) {
+      const capped = await harness.facts?.stopped(platform, 'an instant');
+      if (capped != null) {
+        const { canPostNow, until } = await said(platform, capped);
+        assert.equal(canPostNow, false);
+        assert.ok(Date.parse(until ?? '') > Date.now() - 1_000, `${platform}: ${until}`);
+      }
+      const banned = await harness.facts?.stopped(platform, 'its owner');
+      if (banned != null) {
+        const { canPostNow, until } = await said(platform, banned);
+        assert.deepEqual([canPostNow, until], [false, null]);
+      }
+    }
+  });
+
+  t('facts that are refused or given up are no facts', async () => {
+    for (const platform of askedFirst()) {
+      const kinds: Readonly<Record<AccountFault, string>> = {
+        ...{ down: 'unavailable', rate_limit: 'rate_limited', token_death: 'reauth_required' },
+      };
+      for (const [fault, kind] of Object.entries(kinds) as [AccountFault, string][]) {
+        const answer = await harness.source.facts?.(platform, await harness.account(platform, fault), never);
+        assert.equal(answer?.kind, kind, `${platform} ${fault}: ${JSON.stringify(answer)}`);
+      }
+      const account = await harness.account(platform);
+      const answer = await harness.source.facts?.(platform, account, AbortSignal.abort());
+      assert.equal(answer?.kind, 'unavailable', `${platform}: ${JSON.stringify(answer)}`);
     }
   });
 }

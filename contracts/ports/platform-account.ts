@@ -1,4 +1,8 @@
-/** What a network tells of an account before a post is made: the values that its owner may choose for a setting. */
+/**
+ * What a network tells of an account before a post is made: the values that its owner may choose for a setting, and what it
+ * may post now.
+ */
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { InsightsAccount } from './platform-insights.ts';
 
@@ -34,6 +38,9 @@ export type ChoicesAnswer =
     }
   | Unanswered;
 
+/** `observedAt` of the facts: by our own clock. An `until` is as the network names it: who waits for it judges one past or far. */
+export type FactsAnswer = { readonly kind: 'facts'; readonly facts: AccountFacts } | Unanswered;
+
 /** Asks one network, or in the sandbox all of them. Changes nothing. */
 export interface AccountSource {
   /**
@@ -41,4 +48,6 @@ export interface AccountSource {
    * @param signal aborts the calls; the answer is then `unavailable`
    */
   choices(platform: Platform, account: AskedAccount, key: string, signal: AbortSignal): Promise<ChoicesAnswer>;
+  /** What the account may post now. Absent: the network has no such question; one with `asksFirst` in its rules has it. */
+  facts?(platform: Platform, account: AskedAccount, signal: AbortSignal): Promise<FactsAnswer>;
 }

@@ -136,6 +136,9 @@ export const warningWords = {
   alt_text_cut: 'the alt text of the asset is longer than the network takes, and its end is not sent',
   duplicate_possible:
     'the client has the rule `unknownOutcome: retry_when_absent`, so a target whose outcome stays unknown may be published twice',
+  account_not_asked:
+    'the network did not say what the account may post now; it is asked again right before the post goes out',
+  account_posts_later: 'the network lets the account post nothing before the instant that the message names',
   options_cut: 'the network has more options than are read of it',
 } as const;
 export type WarningCode = keyof typeof warningWords;

@@ -40,7 +40,8 @@ import type { Platform } from '#schemas/common.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
 import { signInKeyUses, startUpkeep } from '#services/auth/upkeep.ts';
-import { AccountQuestions } from './accounts/questions.ts';
+import { AskedAccounts } from '#services/workflows/accounts/asked.ts';
+import { questionTurns } from './call/call-queue.ts';
 import type { CallPatience, Deps, SandboxProfileOf } from './call/deps.ts';
 import { Lists, openReadPool, silenceMs } from './call/lists.ts';
 import type { Part, ServerDeps } from './parts.ts';
@@ -196,15 +197,16 @@ const addChecks = (readiness: Readiness, { hold, restores, unnamedProxies, store
 const networksOf = (
   { adapters, config, logger, sandboxAccounts, liveOf }: ApiOptions,
   { http, pool, clock }: { readonly http: NetworkHttp; readonly pool: Pool; readonly clock: () => number },
-): Pick<ServerDeps, 'live' | 'questions'> => {
+): Pick<ServerDeps, 'live' | 'asked'> => {
   const { credentials, attempts } = adapters;
   const { connectors, accounts } = liveOf({ http, clock, config });
   const sandbox = sandboxAccounts(pool);
-  const questions = new AccountQuestions({
+  const asked = new AskedAccounts({
+    turn: questionTurns(),
     sourceOf: (network, platform) => (network === 'sandbox' ? sandbox : (accounts[platform] ?? null)),
     ...{ clock, logger },
   });
-  return { live: { credentials, attempts, connectors }, questions };
+  return { live: { credentials, attempts, connectors }, asked };
 };
 
 /** The api over adapters that its own main, or standalone, has opened. */

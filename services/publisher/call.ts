@@ -11,6 +11,17 @@ import type { Steps } from './steps.ts';
 /** The outcome of a boundary call: of a publish, or of a hand-over to the network's own scheduler. */
 export type CallOutcome = PublishOutcome | HandOverOutcome;
 
+/** The network does not let the target out now. The boundary was not crossed. */
+export class FactsRefused extends Error {
+  readonly outcome: CallOutcome;
+
+  constructor(outcome: CallOutcome) {
+    super('the network does not let the account post this now');
+    this.name = 'FactsRefused';
+    this.outcome = outcome;
+  }
+}
+
 /** Milliseconds that an adapter has to end by itself after its deadline, or after a stop before the boundary. */
 export const graceMs = 500;
 
@@ -51,6 +62,7 @@ export const callAdapter = async (
   } catch (error) {
     if (error instanceof ClaimLost) throw error;
     if (error instanceof PublishingHeld) return { kind: 'held' };
+    if (error instanceof FactsRefused) return error.outcome;
     if (steps.uncalled) {
       tools.logger.warn({ err: error, targetId }, 'no call was made: its boundary was not acknowledged in time');
       return uncalled(steps, interrupted);

@@ -4,6 +4,7 @@ import type { BackOff } from '#contracts/base/back-off.ts';
 import { pause } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
+import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { AbsencePolicy } from '#domain/post-target/target.ts';
 import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
@@ -13,6 +14,7 @@ import type { NetworkRests } from '#runtime/work/network-rests.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
+import type { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import type { PublishingCadence } from './account-slots.ts';
 import type { Files } from './files.ts';
 import type { NetworkCalls } from './network-calls.ts';
@@ -43,6 +45,10 @@ export interface PublisherDeps {
   readonly pool: Pool;
   /** The adapter of an account's network; null where there is none yet. */
   readonly adapterOf: (network: 'live' | 'sandbox', platform: Platform) => PlatformAdapter | null;
+  /** Who says what an account may post before it does; default: nobody. */
+  readonly accountsOf?: (network: 'live' | 'sandbox', platform: Platform) => AccountSource | null;
+  /** Milliseconds for which such an answer is kept. Default 60,000. */
+  readonly factsKeptMs?: number;
   /** Where the files of posts lie. */
   readonly blobs: BlobStore;
   /** Local folder for the files that an adapter needs during its call. */
@@ -95,8 +101,10 @@ interface LookedBack {
   declared: Promise<void> | null;
 }
 
-export interface Tools extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls'>> {
+export interface Tools
+  extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls' | 'factsKeptMs'>> {
   readonly calls: NetworkCalls | null;
+  readonly asked: AskedAccounts;
   readonly now: () => number;
   /** This publisher's start, milliseconds since the epoch. */
   readonly startedAt: number;

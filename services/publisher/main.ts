@@ -66,13 +66,28 @@ await runProcess({
     watchVersions({ versions, now: clock.now, registry, readiness });
     const adapterOf = (network: 'live' | 'sandbox', platform: Platform) =>
       network === 'sandbox' ? sandbox : (live.adapters[platform] ?? null);
+    const accountsOf = (network: 'live' | 'sandbox', platform: Platform) =>
+      network === 'sandbox' ? sandbox : (live.accounts[platform] ?? null);
     await declareOlderCopy({ store: adapters.store, pool: adapters.pool, openLog: adapters.openLogWriter, logger });
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('database', async () => adapters.pool.query('select 1').then(() => null));
     ready();
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
     const { pool, blobs } = adapters;
-    const given = { store, pool, blobs, workDir, adapterOf, config, clock, logger, registry, readiness, calls };
+    const given = {
+      store,
+      pool,
+      blobs,
+      workDir,
+      adapterOf,
+      accountsOf,
+      config,
+      clock,
+      logger,
+      registry,
+      readiness,
+      calls,
+    };
     await runPublisher(adapters.changes === null ? given : { ...given, changes: adapters.changes }, signal);
     await limits.close();
   },

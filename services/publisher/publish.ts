@@ -13,6 +13,7 @@ import {
   type WorkContext,
 } from './context.ts';
 import { adapterTimes } from './deps.ts';
+import { factsGate } from './facts-gate.ts';
 import { accountFault, contentFault, type Fault, interruption } from './faults.ts';
 import type { MediaReadiness, TargetFiles } from './media-readiness.ts';
 import { failBeforeCall, recordOutcome } from './outcome.ts';
@@ -41,6 +42,12 @@ export const publish = async (
     return attempt;
   }
   const { adapter, scheduler, files } = prepared;
+  const gate = factsGate(context, target, { conditions, content, files });
+  const refused = await gate.check();
+  if (refused !== null) {
+    await recordOutcome(context, target, content, nextSegment(target, content), refused);
+    return { kind: 'prepared', files };
+  }
   const account = accountOf(target, conditions.account.state);
   const { boundaryDeadlineMs } = adapterTimes(adapter, target.common.platform, account, tools.config);
   const stop = AbortSignal.any([leased.lease.signal, context.draining]);
@@ -54,7 +61,9 @@ export const publish = async (
   const request = requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId);
   const { targetId, dueAt } = target.common;
   const call = (): Promise<CallOutcome> =>
-    scheduler === null ? adapter.publish(request, steps) : scheduler.handOver({ ...request, dueAt }, steps);
+    scheduler === null
+      ? adapter.publish(request, gate.guard(steps))
+      : scheduler.handOver({ ...request, dueAt }, gate.guard(steps));
   const result = await callAdapter(context, targetId, call, steps, lent);
   if (result.kind === 'held' || (await hasEndedVersion(context, result))) {
     if (result.kind !== 'held') faultPoint('publisher:after-call');

@@ -16,6 +16,7 @@ import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
 import type { Slots } from '#runtime/work/slots.ts';
 import { platforms } from '#schemas/common.ts';
+import { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import { CadenceSlots } from './account-slots.ts';
 import { AskedSearch } from './asked-search.ts';
 import type { Changes, PublisherDeps, Tools } from './deps.ts';
@@ -83,7 +84,7 @@ class Publisher {
   #awakeUntil = performance.now() + awakeMs;
 
   constructor(deps: PublisherDeps, signal: AbortSignal) {
-    const { pool, registry, readiness, config, logger, clock } = deps;
+    const { pool, registry, readiness, config, logger, clock, accountsOf = () => null } = deps;
     this.#signal = signal;
     this.#changes = deps.changes;
     this.#seen = deps.changes?.version ?? 0;
@@ -100,6 +101,11 @@ class Publisher {
       mediaRest,
       ...deps,
       calls: deps.calls ?? null,
+      accountsOf,
+      asked: new AskedAccounts({
+        ...{ sourceOf: accountsOf, clock: clock.now, logger },
+        ...(deps.factsKeptMs === undefined ? {} : { keptMs: deps.factsKeptMs }),
+      }),
       now: clock.now,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),

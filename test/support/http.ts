@@ -35,13 +35,14 @@ import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { AccountQuestions } from '#services/api/accounts/questions.ts';
+import { questionTurns } from '#services/api/call/call-queue.ts';
 import type { Deps, Readers } from '#services/api/call/deps.ts';
 import { Lists } from '#services/api/call/lists.ts';
 import type { Part, ServerDeps } from '#services/api/parts.ts';
 import { startServer } from '#services/api/server.ts';
 import { makeApiTables } from '#services/api/start.ts';
 import { pagesParts } from '#services/pages/part.ts';
+import { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
 import { contractAudit } from './contract-audit.ts';
@@ -217,7 +218,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     mediaQuota: standardMediaQuota,
     analytics: null,
     sandboxProfile,
-    questions: new AccountQuestions({ sourceOf, clock: now, logger }),
+    asked: new AskedAccounts({ sourceOf, clock: now, logger, turn: questionTurns() }),
     ...options.deps,
     first: [...(options.audited === false ? [] : [audit.middleware]), ...(options.deps?.first ?? [])],
   };

@@ -22,6 +22,7 @@ await runPublisher(
     blobs: parts.blobs,
     workDir: parts.workDir,
     adapterOf: () => parts.sandbox,
+    accountsOf: () => parts.sandbox,
     config: quick,
     clock,
     logger,

@@ -194,6 +194,7 @@ export class PublishingWorld {
       blobs: this.blobs,
       workDir: this.#parts.workDir,
       adapterOf: () => this.sandbox,
+      accountsOf: () => this.sandbox,
       config: { ...quick, ...config },
       clock: wallClock,
       logger,

@@ -63,7 +63,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
   const client = new NetworkClient(kit);
   const { pause = byTheClock, http, clock } = tools;
   const boundaryDeadlineMs = tools.boundaryDeadlineMs ?? tables.boundaryDeadlineMs ?? usualDeadlineMs;
-  const { fetchPostInsights, fetchAccountInsights, choices, ...methods } = parts.methods({
+  const { fetchPostInsights, fetchAccountInsights, choices, facts, ...methods } = parts.methods({
     ...{ ...kit, client, pause, boundaryDeadlineMs },
   });
   const { name } = rulesOf(platform);
@@ -78,7 +78,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
-    ...(choices === undefined ? {} : { accounts: { choices } }),
+    ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
     ...(oauth.refresh === null
       ? {}

@@ -4,6 +4,7 @@ import {
   type AccountSource,
   type AskedAccount,
   type ChoicesAnswer,
+  type FactsAnswer,
   maxChoices,
   type Unanswered,
 } from '#contracts/ports/platform-account.ts';
@@ -45,19 +46,36 @@ export class SandboxAccounts implements AccountSource {
     });
   }
 
+  async facts(platform: Platform, account: AskedAccount, signal: AbortSignal): Promise<FactsAnswer> {
+    const of = imitations[platform].facts;
+    if (of === undefined) throw new Error(`${platform} does not say what an account may post`);
+    const now = Date.now();
+    return this.#ask(account, 'facts', signal, async () => {
+      const known = { observedAt: new Date(now).toISOString(), ...of(account.username ?? '') };
+      const capped = await this.#striking(account, 'facts', 'capped');
+      const banned = capped === null ? await this.#striking(account, 'facts', 'banned') : null;
+      const until = capped === null ? null : new Date(now + (capped.durationMs ?? 2000)).toISOString();
+      return { kind: 'facts', facts: { ...known, canPostNow: capped === null && banned === null, until } };
+    });
+  }
+
+  async #striking({ id, username }: AskedAccount, question: string, name: FaultName): Promise<Fault | null> {
+    const fault = faultsOf('', username).find((one) => one.name === name);
+    return fault !== undefined && (await this.#network.fires(`account/${id}/${question}`, fault)) ? fault : null;
+  }
+
   async #ask<Answer>(
     account: AskedAccount,
     question: string,
     signal: AbortSignal,
-    answer: () => Answer,
+    answer: () => Answer | Promise<Answer>,
   ): Promise<Answer | Unanswered> {
     try {
       for (const [name, refuse] of Object.entries(refusals) as [FaultName, (fault: Fault) => Unanswered][]) {
-        const fault = faultsOf('', account.username).find((one) => one.name === name);
-        if (fault !== undefined && (await this.#network.fires(`account/${account.id}/${question}`, fault)))
-          return refuse(fault);
+        const fault = await this.#striking(account, question, name);
+        if (fault !== null) return refuse(fault);
       }
-      return signal.aborted ? unavailable('no answer in time') : answer();
+      return signal.aborted ? unavailable('no answer in time') : await answer();
     } catch (error) {
       if (error instanceof NetworkUnavailable) return unavailable(error.message);
       throw error;

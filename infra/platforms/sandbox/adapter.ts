@@ -145,6 +145,10 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     return this.#accounts.choices(...asked);
   }
 
+  facts(...asked: Parameters<SandboxAccounts['facts']>) {
+    return this.#accounts.facts(...asked);
+  }
+
   /** By the network's clock, which dates the figures. @param workspaceId null: of a workspace whose own clock nobody moved */
   now(workspaceId: string | null = null): Promise<Date> {
     return this.#network.now(workspaceId);

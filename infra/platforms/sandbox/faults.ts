@@ -49,6 +49,13 @@
  * | `undo_timeout_before` | takes the call that deletes the post, does nothing, never answers                  |
  * | `undo_timeout_after`  | deletes the post, never answers                                                    |
  *
+ * Faults of questions about an account, in its name alone; `rate_limit`, `down` and `token_death` of an account strike there too:
+ *
+ * | fault                 | what the network does                                                              |
+ * |-----------------------|------------------------------------------------------------------------------------|
+ * | `capped`              | says that the account may post nothing now, and names a time (default 2 s ahead)   |
+ * | `banned`              | says that the account may post nothing until its owner does something there        |
+ *
  * `once` = the first time for a target or a segment of its thread, `3x` = the first three times, neither = always. The
  * network keeps the count, so the count survives the worker. A duration without a count on `down`, `unreadable` and
  * `metrics_down` = from the first time on, for that long. An account's fault takes no duration. The directive stays in the
@@ -88,6 +95,8 @@ export const faultNames = [
   'native_failed',
   'undo_timeout_before',
   'undo_timeout_after',
+  'capped',
+  'banned',
 ] as const;
 export type FaultName = (typeof faultNames)[number];
 

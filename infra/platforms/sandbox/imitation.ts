@@ -1,5 +1,6 @@
 import type { Choice } from '#contracts/ports/platform-account.ts';
 import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Members } from '../shared/members.ts';
 import type { Counting } from './curves.ts';
@@ -71,6 +72,8 @@ export interface Imitation {
   readonly scopes?: (username: string) => readonly string[];
   /** What an account may choose, for each key of `choices` in the rules of the network. Absent: it has none. */
   readonly choices?: Readonly<Record<string, (account: Choosing) => readonly Choice[]>>;
+  /** What an account may post now. Absent: the network has no such question. @param username in lower case */
+  readonly facts?: (username: string) => Pick<AccountFacts, 'allows' | 'maxDurationMs'>;
   /** Id of a new container, upload session or publish. Default: in Meta's form. */
   readonly handleId?: (random: Buffer) => string;
   /** `#` stands for the chat's next message number, which the database fills in. */

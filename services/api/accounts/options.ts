@@ -7,6 +7,7 @@ import { platforms } from '#schemas/common.ts';
 import { AccountOption, AccountOptionQuery } from '#schemas/http/account.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { said } from '#schemas/published.ts';
+import type { Asking } from '#services/workflows/accounts/asked.ts';
 import { memoryPage } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
 import { type Call, operation } from '../call/operation.ts';
@@ -14,6 +15,11 @@ import { Refusal } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
 
 /** What a network lets an account choose. */
+
+const askingOf = ({ workspace_id: workspaceId, external_id: externalId, ...account }: AccountRow): Asking => {
+  const { id, username, platform, network } = account;
+  return { workspaceId, id, externalId, username, platform, network };
+};
 
 /** @throws Refusal: a person has to do something before the network can be asked */
 const requireAskable = async ({ deps, workspaceId }: Call, account: AccountRow): Promise<void> => {
@@ -95,7 +101,7 @@ export const listAccountOptions = operation({
     const account = await readRow(call, 'account', ['workspace'], (id) => queryAccount(deps.knex, workspaceId, id));
     requireKey(account, params.key);
     await requireAskable(call, account);
-    const answer = await deps.questions.choices(account, params.key);
+    const answer = await deps.asked.choices(askingOf(account), params.key);
     if (answer.kind !== 'choices') throw unanswered(account, answer, deps.clock());
     const wanted = query.search?.toLowerCase() ?? '';
     const found = answer.choices.filter(({ label }) => label.toLowerCase().includes(wanted));

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { FairQueue } from '#runtime/work/fair-queue.ts';
-import { atMost, Slots } from '#runtime/work/slots.ts';
+import { atMost, type Share, Slots, type Taker } from '#runtime/work/slots.ts';
 import { Refusal } from './refusal.ts';
 
 interface CallLimits {
@@ -49,4 +49,17 @@ export const countingQueue = (noun: string) => {
     queueOf.set(pool, queue);
     return queue.run(workspaceId, work);
   };
+};
+
+/** Questions of callers to networks under way in this process: of all networks, of one, and there of one workspace. */
+const [questions, ofNetwork, ofWorkspace] = [32, 8, 4];
+
+const share: Share = (taker, slots) => slots.on(taker.network ?? '') < ofNetwork && slots.ofBoth(taker) < ofWorkspace;
+
+/** A network that hangs holds up no other, and the questions of a workspace those of no other workspace. */
+export const questionTurns = (): (<T>(taker: Taker, ask: () => Promise<T>) => Promise<T>) => {
+  const refusal = (): Refusal => busy('Too many questions to this network wait. Ask again in some seconds.');
+  const limits = { waiting: 50, waitMs: 5_000, refusal };
+  const queue = new FairQueue({ slots: new Slots(questions, share), limits });
+  return (taker, ask) => queue.run(taker, ask);
 };

@@ -15,7 +15,7 @@ import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Mailer } from '#services/auth/people/mail.ts';
-import type { AccountQuestions } from '../accounts/questions.ts';
+import type { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import type { BodyBudget, HeavyBodies } from './bodies.ts';
 import type { Lists } from './lists.ts';
 
@@ -93,7 +93,7 @@ export interface Deps {
   /** Milliseconds by which the sandbox's clock is ahead for a test workspace; absent: it is not. */
   readonly sandboxAhead?: (workspaceId: string) => Promise<number>;
   /** Asks networks about accounts. */
-  readonly questions: AccountQuestions;
+  readonly asked: AskedAccounts;
   /** How live accounts are connected; absent: none are. */
   readonly live?: {
     readonly credentials: CredentialStore;

@@ -7,6 +7,7 @@ import {
   previewContent,
   unusedAltTexts,
 } from '#domain/post/preview.ts';
+import type { Destination } from '#domain/post/scheduling.ts';
 import { postingRulesOf } from '#projections/queries/posting-rules.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { PostCreate } from '#schemas/http/post.ts';
@@ -22,6 +23,7 @@ import { bodyOf } from './body.ts';
 import { composingOf, Reads, select } from './checks.ts';
 import { previewExample } from './examples.ts';
 import { takenRefOf } from './external-ref.ts';
+import { askedWarnings, askFirst } from './facts.ts';
 import { previewQuota } from './quota.ts';
 
 /** What publishing a body would do now. Nothing is written. */
@@ -105,13 +107,19 @@ const verdictsOf = async (
   ofTarget: (target: PlannedTarget) => readonly PreviewWarning[],
 ) => {
   const issues = refused.flatMap(({ errors }) => errors);
-  const foreseen = await foresee(call, body, found, { postId: null, waits: true });
+  const [foreseen, answers] = await Promise.all([
+    foresee(call, body, found, { postId: null, waits: true }),
+    askFirst(call, found.accounts),
+  ]);
+  const byId = new Map(found.accounts.map((one) => [one.id, one]));
   const contents = await forEachContent(
     body,
     foreseen.map(({ destination }) => destination),
     found,
     (destination, errors) => previewContent(body, destination, found.assets, errors),
   );
+  const asked = (target: PlannedTarget, destination: Destination): readonly PreviewWarning[] =>
+    askedWarnings({ body, destination, assets: found.assets }, byId.get(target.accountId), answers, target.dueAt);
   return foreseen.map(({ destination, target, warnings }) => {
     const { errors: own, ...content } = contents(destination);
     const { platform } = destination;
@@ -122,12 +130,20 @@ const verdictsOf = async (
       accountId,
       ok: errors.length === 0,
       errors: accountId === null ? errors : errors.map((one) => ({ ...one, accountId, platform })),
-      warnings: [...warnings, ...(target === null ? [] : ofTarget(target))].slice(0, maxIssues),
+      warnings: failingFirst([
+        ...warnings,
+        ...(target === null ? [] : [...asked(target, destination), ...ofTarget(target)]),
+      ]).slice(0, maxIssues),
       ...content,
       ...(target === null ? timeless(body) : timesOf(target, body)),
     };
   });
 };
+
+const failingFirst = (all: readonly PreviewWarning[]): readonly PreviewWarning[] => [
+  ...all.filter(({ willFail }) => willFail),
+  ...all.filter(({ willFail }) => !willFail),
+];
 
 const later = (instant: string, seconds: number): string =>
   seconds === 0 ? instant : new Date(Date.parse(instant) + seconds * 1_000).toISOString();
@@ -159,6 +175,7 @@ export const previewPost = operation({
   description: [
     'Says what publishing this body would do now: for each account the text, title, files and times, every rule that it breaks, and every required override that is missing. **It writes nothing**: no post, no event, no key.',
     '`valid` is true exactly when POST /posts would accept the same body at this moment. `problems` lists every reason against it; a refused POST /posts has the code of the first, and the faults of all. What `warnings` say never refuses a body; a warning with `willFail` names the code with which that target would fail when it is published.',
+    'A network that wants to be asked what an account may post, such as TikTok, is asked for at most 20 accounts: what it does not allow now is a warning with `willFail`. POST /posts does not ask it; the publisher does, right before the post goes out.',
     'With `saveDraft`, `valid` says whether the draft would be accepted, and `problems` with `at: publish` and the verdicts say what its publication needs.',
   ].join('\n\n'),
   scope: 'posts.compose',

@@ -223,7 +223,7 @@ export function gate(input: GateInput): GateError[] {
 
 const isFilled = (overrides: Overrides, key: string): boolean => isSet(overrides, key) && overrides[key] !== '';
 
-const invalid = (code: string, message: string, mediaId: string | null = null): Failure => ({
+export const invalid = (code: string, message: string, mediaId: string | null = null): Failure => ({
   category: 'invalid_content',
   code,
   message,

@@ -1,4 +1,12 @@
 /** What each network allows and reports, as data, and the pure functions that read it. */
+export {
+  factsErrors,
+  factsFailure,
+  mayNotPost,
+  postsLater,
+  refusesAccount,
+  saidNothing,
+} from './account-facts.ts';
 export { addresses } from './addresses.ts';
 export { type AltTexts, sentAltText, takesAltText } from './alt-text.ts';
 export { type AppBudgetRule, type CalendarWindow, nextDayIn, windowAt } from './app-budgets.ts';

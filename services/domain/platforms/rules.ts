@@ -226,6 +226,8 @@ export interface NetworkRules {
    * are. Absent: nothing.
    */
   readonly choices?: Readonly<Record<string, string>>;
+  /** The network is to be asked what the account may post where a post is shown to its author, and right before it goes out. */
+  readonly asksFirst?: true;
   /** The title that the network gets beside the text; null: none that it takes. Absent: its posts have no title. */
   readonly title?: (content: string, overrides: Overrides) => string | null;
   readonly banned: readonly BannedPair[];

@@ -1,3 +1,4 @@
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { MediaFailure, MediaKind, MediaNeed, MediaUse, RenditionSpec } from '#schemas/media.ts';
@@ -11,7 +12,9 @@ import {
   coverOf,
   cutAltTexts,
   doubts,
+  factsErrors,
   lateErrors,
+  mayNotPost,
   rules as networkRules,
   overrideRules,
   readingOf,
@@ -198,6 +201,45 @@ export const accountWarnings = (status: string): readonly PreviewWarning[] =>
   status === 'reauth_required'
     ? [warning(reauthRequired.code, '/targets', reauthRequired.message, { willFail: true })]
     : [];
+
+/**
+ * What the network of a target says that its account may post now.
+ * @param goesAt when the target goes out
+ */
+export const factsWarnings = (
+  body: PostBody,
+  destination: Destination,
+  assets: PostAssets,
+  facts: AccountFacts,
+  goesAt: string,
+): readonly PreviewWarning[] => {
+  const { platform } = destination;
+  const { name } = rulesOf(platform);
+  const { canPostNow, until } = facts;
+  const errors = inputsOf(body, destination, assets).flatMap((input, part) =>
+    factsErrors(input, facts).map(({ code, path, message, mediaId }) => {
+      const place = mediaId === null ? pointer(body, platform, part, path) : placeOf(body, destination, mediaId);
+      return warning(code, place, message, { willFail: true, mediaId });
+    }),
+  );
+  if (canPostNow || (until !== null && until <= goesAt)) return errors;
+  const words =
+    until === null ? mayNotPost.message : `${name} lets the account post nothing until ${until}, and the target waits`;
+  const waits =
+    until === null
+      ? warning(mayNotPost.code, '/targets', words, { willFail: true })
+      : warning('account_posts_later', '/targets', words);
+  return [waits, ...errors];
+};
+
+/** The network did not say what the account may post, or was not asked. */
+export const unaskedWarnings = (platform: Platform): readonly PreviewWarning[] => [
+  warning(
+    'account_not_asked',
+    '/targets',
+    `${rulesOf(platform).name} did not say what the account may post now: it is asked again right before the post goes out`,
+  ),
+];
 
 /** Of a client whose rule is `retry_when_absent`. A post in the network's own scheduler is on no list of posts. */
 export const retryWarnings = (

@@ -36,6 +36,7 @@ export interface SelectedAccount {
   readonly platform: Platform;
   /** On the network. */
   readonly externalId: string;
+  readonly username: string | null;
   readonly status: string;
   readonly timezone: string | null;
   readonly scopes: readonly string[];
@@ -71,8 +72,8 @@ export const accountFromStream = async (
 ): Promise<SelectedAccount | null> => {
   const { state, events } = await deps.store.load(account, id);
   if (state.status === 'none' || events[0]?.metadata.workspaceId !== workspaceId) return null;
-  const { clientId, platform, externalId, status, timezone, scopes, network, observed } = state;
-  return { id, clientId, platform, externalId, status, timezone, scopes, network, observed };
+  const { clientId, platform, externalId, username, status, timezone, scopes, network, observed } = state;
+  return { id, clientId, platform, externalId, username, status, timezone, scopes, network, observed };
 };
 
 export interface Selected {

@@ -40,6 +40,12 @@ suite('registries of networks', (t) => {
     }
   });
 
+  t('the sandbox says what an account may post exactly where a network is to be asked first', () => {
+    for (const platform of platforms) {
+      equal(imitations[platform].facts !== undefined, rules[platform].asksFirst === true, platform);
+    }
+  });
+
   t('the sandbox imitates every network of the enum, each in one file', () => {
     deepEqual(Object.keys(sandbox).sort(), enumerated);
     const files = entries('infra/platforms/sandbox/networks').map(({ name }) => name);

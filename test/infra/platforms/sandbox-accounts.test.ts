@@ -34,6 +34,20 @@ const harness = async () => {
         if (answer.kind === 'choices') all.set(asked[1].id, answer.choices);
         return answer;
       },
+      facts: (...asked: Parameters<SandboxNetwork['facts']>) => network.facts(...asked),
+    },
+    facts: {
+      has: (_platform: Platform, { username }: AskedAccount) => ({
+        allows: {
+          privacyLevel: [
+            username?.startsWith('private') ? 'FOLLOWER_OF_CREATOR' : 'PUBLIC_TO_EVERYONE',
+            ...['MUTUAL_FOLLOW_FRIENDS', 'SELF_ONLY'],
+          ],
+        },
+        maxDurationMs: 600_000,
+      }),
+      stopped: async (platform: Platform, until: 'an instant' | 'its owner') =>
+        account(platform, until === 'an instant' ? 'capped-acme' : 'banned-acme'),
     },
     platforms,
     account: (platform: Platform, fault?: string) =>

@@ -1,12 +1,27 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { type AccountSource, type ChoicesAnswer, maxChoices } from '#contracts/ports/platform-account.ts';
+import {
+  type AccountSource,
+  type ChoicesAnswer,
+  type FactsAnswer,
+  maxChoices,
+} from '#contracts/ports/platform-account.ts';
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
-import { AccountQuestions } from '#services/api/accounts/questions.ts';
+import { questionTurns } from '#services/api/call/call-queue.ts';
+import { AskedAccounts, type Asking } from '#services/workflows/accounts/asked.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
 /** How networks are asked for callers: seldom, side by side within bounds, and never for longer than a caller waits. */
+
+const facts = (more: Partial<AccountFacts>): FactsAnswer => ({
+  kind: 'facts',
+  facts: {
+    ...{ observedAt: '2026-05-02T08:00:00.000Z', allows: {}, maxDurationMs: null, canPostNow: true, until: null },
+    ...more,
+  },
+});
 
 /** A network that answers what it is told to, when it is told to. */
 class SlowNetwork implements AccountSource {
@@ -17,6 +32,13 @@ class SlowNetwork implements AccountSource {
   isSlow = false;
   answer: ChoicesAnswer = { kind: 'choices', choices: [{ value: '1', label: 'One', about: null }], isCut: false };
   fault: Error | null = null;
+  readonly factsAsked: string[] = [];
+  said: FactsAnswer = facts({});
+
+  async facts(_platform: Platform, account: { readonly id: string }): Promise<FactsAnswer> {
+    this.factsAsked.push(account.id);
+    return this.said;
+  }
 
   async choices(_platform: Platform, account: { readonly id: string }): Promise<ChoicesAnswer> {
     this.asked.push(account.id);
@@ -32,7 +54,8 @@ const world = (more: { readonly answerMs?: number; readonly isSetUp?: boolean } 
   const networks = { pinterest: new SlowNetwork(), tiktok: new SlowNetwork() };
   const clock = { at: Date.parse('2026-05-02T08:00:00.000Z') };
   const errors: unknown[] = [];
-  const questions = new AccountQuestions({
+  const questions = new AskedAccounts({
+    turn: questionTurns(),
     sourceOf: (network, platform) =>
       network === 'sandbox' || more.isSetUp === false ? null : networks[platform as 'pinterest' | 'tiktok'],
     clock: () => clock.at,
@@ -41,13 +64,13 @@ const world = (more: { readonly answerMs?: number; readonly isSetUp?: boolean } 
   });
   return { ...networks, clock, errors, questions };
 };
-const account = (more: Partial<Parameters<AccountQuestions['choices']>[0]> = {}) => ({
-  ...{ id: randomUUID(), workspace_id: randomUUID(), platform: 'pinterest' as const, network: 'live' as const },
-  ...{ external_id: '9', username: 'acme', checked_at: '2026-05-01T08:00:00.000Z', ...more },
+const account = (more: Partial<Asking> = {}): Asking => ({
+  ...{ id: randomUUID(), workspaceId: randomUUID(), platform: 'pinterest', network: 'live' },
+  ...{ externalId: '9', username: 'acme', ...more },
 });
 
 suite('questions about accounts', (t) => {
-  t('an answer is kept for a minute, for one account, one key and one consent', async () => {
+  t('an answer is kept for a minute, for one account and one key', async () => {
     const { pinterest, clock, questions } = world();
     const one = account();
     const first = await questions.choices(one, 'boardId');
@@ -60,8 +83,6 @@ suite('questions about accounts', (t) => {
     await questions.choices(one, 'another');
     await questions.choices(account(), 'boardId');
     assert.equal(pinterest.asked.length, 4);
-    await questions.choices({ ...one, checked_at: '2026-05-02T07:59:59.000Z' }, 'boardId');
-    assert.equal(pinterest.asked.length, 5);
   });
 
   t('what many ask at once is asked once', async () => {
@@ -116,7 +137,7 @@ suite('questions about accounts', (t) => {
     const { pinterest, tiktok, questions } = world({ answerMs: 300 });
     pinterest.isSlow = true;
     const workspaceId = randomUUID();
-    const own = Array.from({ length: 6 }, () => account({ workspace_id: workspaceId }));
+    const own = Array.from({ length: 6 }, () => account({ workspaceId }));
     const asking = own.map((one) => questions.choices(one, 'boardId'));
     await until('the share of the workspace is asked', async () => pinterest.asked.length === 4);
     const others = Array.from({ length: 6 }, () => account());
@@ -136,7 +157,7 @@ suite('questions about accounts', (t) => {
     pinterest.isSlow = true;
     const workspaceId = randomUUID();
     const asking = Array.from({ length: 60 }, () =>
-      questions.choices(account({ workspace_id: workspaceId }), 'boardId').then(
+      questions.choices(account({ workspaceId }), 'boardId').then(
         () => 'answered',
         (error: { code: string; headers: Record<string, string> }) => `${error.code} ${error.headers['Retry-After']}`,
       ),
@@ -202,5 +223,48 @@ suite('questions about accounts', (t) => {
     assert.equal(pinterest.asked.length, 26, 'the newest is kept');
     await questions.choices(accounts[0] as (typeof accounts)[0], 'boardId');
     assert.equal(pinterest.asked.length, 27, 'the oldest is gone');
+  });
+
+  t('no fact is older than a minute, and that nothing may go out no older than its instant', async () => {
+    const { tiktok, clock, questions } = world();
+    const one = account({ platform: 'tiktok' });
+    await questions.facts(one);
+    clock.at += 59_999;
+    await questions.facts(one);
+    assert.equal(tiktok.factsAsked.length, 1);
+    clock.at += 1;
+    tiktok.said = facts({ canPostNow: false, until: new Date(clock.at + 3_000).toISOString() });
+    await questions.facts(one);
+    clock.at += 2_999;
+    await questions.facts(one);
+    assert.equal(tiktok.factsAsked.length, 2);
+    clock.at += 1;
+    tiktok.said = facts({ canPostNow: false, until: null });
+    await questions.facts(one);
+    clock.at += 59_999;
+    await questions.facts(one);
+    assert.equal(tiktok.factsAsked.length, 3);
+    // Choices of the account are another question.
+    assert.equal(tiktok.asked.length, 0);
+  });
+
+  t('facts are read with care: an instant that is none is no ban, and texts and lists have a length', async () => {
+    const { tiktok, questions } = world();
+    const ask = async (said: Partial<AccountFacts>): Promise<AccountFacts> => {
+      tiktok.said = facts(said);
+      const answer = await questions.facts(account({ platform: 'tiktok' }));
+      assert.ok(answer.kind === 'facts');
+      return answer.facts;
+    };
+    assert.equal((await ask({ canPostNow: false, until: 'tomorrow' })).until, '2026-05-02T08:00:00.000Z');
+    assert.equal((await ask({ canPostNow: false, until: null })).until, null);
+    assert.equal((await ask({ canPostNow: true, until: '2026-05-02T09:00:00.000Z' })).until, null);
+    assert.equal((await ask({ maxDurationMs: 0 })).maxDurationMs, null);
+    const many = Array.from({ length: 200 }, () => 'x'.repeat(300));
+    const { allows } = await ask({ allows: { privacyLevel: many } });
+    assert.deepEqual([allows.privacyLevel?.length, allows.privacyLevel?.[0]], [100, 'x'.repeat(200)]);
+    tiktok.said = { kind: 'rate_limited', retryAt: 'soon' };
+    const limited = await questions.facts(account({ platform: 'tiktok' }));
+    assert.deepEqual(limited, { kind: 'rate_limited', retryAt: '2026-05-02T08:00:00.000Z' });
   });
 });

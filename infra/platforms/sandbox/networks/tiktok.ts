@@ -42,6 +42,11 @@ export const tiktok: Imitation = {
     privacyLevel: ({ username }) =>
       levelsOf(username).map((value) => ({ value, label: levelNames[value], about: null })),
   },
+  facts: (username) => ({
+    allows: { privacyLevel: levelsOf(username) },
+    // 180 s and more in truth: tests have no such videos.
+    maxDurationMs: username.startsWith('brief-') ? 1_000 : 600_000,
+  }),
   scopes: (username) => levelsOf(username).map((level) => `privacy_level.${level}`),
   handleId: (random) => `v_pub_file~v2-1.7${digits(random, 18)}`,
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),

@@ -102,7 +102,8 @@ export const tiktok: NetworkRules = {
     settleWindowMs: 3_600_000,
     permalinks: ['https://www.tiktok.com/@{username}/video/{id}'],
   },
-  // "Query Creator Info".
+  // "Query Creator Info": to be called before each post, and where the post is shown to its author.
+  asksFirst: true,
   choices: { privacyLevel: 'The privacy levels that the account allows now.' },
   // "Content sharing guidelines": of a client that is not audited; an audited one has its own number.
   appBudget: { name: 'accounts', limit: 5, zone: 'UTC', every: 'day', counts: 'accounts' },
