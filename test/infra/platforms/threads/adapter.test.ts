@@ -161,15 +161,16 @@ suite('threads', (t) => {
     '4: a post that Threads blocks in its words and makes all the same is found, and is not published again',
     async () => {
       world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-      const request = world.request(await world.account());
+      const account = await world.account();
+      const request = world.request(account);
       const { outcome, steps } = await world.publish(request);
       assert.equal(outcome.kind, 'unknown', JSON.stringify(outcome));
       const seen = await world.adapter.reconcile(request, steps.crossed);
       assert.ok(seen.kind === 'present', JSON.stringify(seen));
       assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
-      const head = await published(world.request(request.account));
+      const head = await published(world.request(account));
       world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-      const said = await world.adapter.comment(commentOn(request.account, head.externalId), within());
+      const said = await world.adapter.comment(commentOn(account, head.externalId), within());
       assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
     },
   );
