@@ -36,9 +36,11 @@ const second = (at: number): string => String(Math.floor(at / 1_000));
 
 export const timeOf = (post: Members): number => Date.parse(textIn(post, 'timestamp') ?? '');
 
-/** A page that is full may have one behind it. */
-const nextOf = (body: Members): string | null =>
-  listIn(body, 'data').length < perPage ? null : textIn(membersOf(membersOf(body.paging)?.cursors), 'after');
+/** A page may be short: what the account may not see is left out of it. `next` names the one behind it, as a full page may. */
+const nextOf = ({ paging, data }: Members): string | null => {
+  const isLast = textIn(paging, 'next') === null && !(Array.isArray(data) && data.length >= perPage);
+  return isLast ? null : textIn(membersOf(paging)?.cursors, 'after');
+};
 
 interface Span {
   /** Milliseconds since the epoch. */

@@ -174,6 +174,19 @@ suite('threads', (t) => {
     },
   );
 
+  t('a page that is short is not the last one: the list ends where Threads names no next page', async () => {
+    state().maxPage = 2;
+    const account = await world.account();
+    world.network.script({ route: publish, then: 'drop_after' });
+    const request = world.request(account, { content: 'Lost' });
+    const { steps } = await world.publish(request);
+    for (const content of ['a', 'b', 'c', 'd']) await published(world.request(account, { content }));
+    const seen = await world.adapter.reconcile(request, steps.crossed);
+    assert.ok(seen.kind === 'present', JSON.stringify(seen));
+    assert.equal(seen.externalId, state().posts[0]?.id);
+    assert.equal(counted('GET /:id/threads'), 3);
+  });
+
   t('a post that is out already is found by the next attempt, and is not published again', async () => {
     world.network.script({ route: publish, then: 'drop_after' });
     const request = world.request(await world.account());
