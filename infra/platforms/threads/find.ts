@@ -5,7 +5,7 @@ import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ContainerWork, hashOf, statusOf } from './containers.ts';
-import { at as pathOf } from './tables.ts';
+import { isMediaId, at as pathOf } from './tables.ts';
 
 /**
  * Looks for the post of a call whose answer was lost: the container says whether it was published, and the account's own
@@ -75,8 +75,8 @@ const ownPosts = (bound: Bound, request: PublishRequest, from: number, until: nu
     ...{ list: 'data', next: nextOf, at: timeOf, since: from, maxPages },
     isIt: (post) => isIt(post, request),
     show: (post) => {
-      const externalId = textIn(post, 'id');
-      return externalId === null ? null : { externalId, permalink: textIn(post, 'permalink') };
+      const externalId = textIn(post, 'id') ?? '';
+      return isMediaId(externalId) ? { externalId, permalink: textIn(post, 'permalink') } : null;
     },
   };
 };

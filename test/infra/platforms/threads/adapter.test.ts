@@ -187,6 +187,16 @@ suite('threads', (t) => {
     assert.equal(counted('GET /:id/threads'), 3);
   });
 
+  t('what is no id of a container reaches no path and no call', async () => {
+    for (const id of ['1/../me', '1?fields=id', '', '1'.repeat(21)]) {
+      world.network.script({ route: create, then: { answer: { status: 200, body: { id } } } });
+      const { outcome, steps } = await world.publish(world.request(await world.account()));
+      assert.equal(outcome.kind, 'deferred', JSON.stringify(outcome));
+      assert.ok(!steps.log.includes('boundary') && !JSON.stringify(steps.checkpoints).includes('fields='), id);
+    }
+    assert.ok(state().calls.every(({ path }) => /^\/v1\.0\/(?:me|\d+)(?:\/\w+)?$/.test(path)));
+  });
+
   t('a post that is out already is found by the next attempt, and is not published again', async () => {
     world.network.script({ route: publish, then: 'drop_after' });
     const request = world.request(await world.account());
