@@ -167,9 +167,10 @@ suite('threads', (t) => {
       const seen = await world.adapter.reconcile(request, steps.crossed);
       assert.ok(seen.kind === 'present', JSON.stringify(seen));
       assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
-      const head = await published(world.request(request.account));
+      const account = await world.account();
+      const head = await published(world.request(account));
       world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-      const said = await world.adapter.comment(commentOn(request.account, head.externalId), within());
+      const said = await world.adapter.comment(commentOn(account, head.externalId), within());
       assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
     },
   );
