@@ -37,8 +37,10 @@ export interface OwnPosts {
   next(body: Members): string | null;
   /** Milliseconds since the epoch; NaN: the network does not say. */
   at(post: Members): number;
-  /** Milliseconds since the epoch: behind an older post nothing is looked for. */
+  /** Milliseconds since the epoch: no older post is looked for. */
   readonly since: number;
+  /** The network promises no order by time: the search goes on behind an older post too. */
+  readonly isUnordered?: true;
   isIt(post: Members): boolean;
   /** What names the post; null: it has no id. */
   show(post: Members): Omit<ListedPost, 'publishedAt'> | null;
@@ -81,7 +83,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
     }
     cursor = own.next(answer.body);
     const last = shown.at(-1);
-    if (cursor === null || (last !== undefined && own.at(last) < own.since)) {
+    if (cursor === null || (own.isUnordered !== true && last !== undefined && own.at(last) < own.since)) {
       // A post without an id is there, whosever it is.
       return { kind: 'listed', posts, isWhole: !isUnnamed };
     }
@@ -92,9 +94,14 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   return { kind: 'listed', posts, isWhole: false };
 };
 
+const newestFirst = (listed: Listed, { isUnordered }: OwnPosts): Listed =>
+  listed.kind === 'listed' && isUnordered === true
+    ? { ...listed, posts: listed.posts.toSorted((a, b) => b.publishedAt.localeCompare(a.publishedAt)) }
+    : listed;
+
 /** The list begins with the newest: of several the first one made is ours. */
 export const lookFor = async (own: OwnPosts, now: () => number): Promise<ReconcileOutcome> => {
-  const listed = await listOwn(own, now);
+  const listed = newestFirst(await listOwn(own, now), own);
   if (listed.kind === 'undecided') return listed;
   const post = listed.posts.at(-1);
   if (post !== undefined) return { kind: 'present', ...post };
@@ -105,7 +112,7 @@ export const lookFor = async (own: OwnPosts, now: () => number): Promise<Reconci
 const maxFound = 20;
 
 export const findAll = async (own: OwnPosts, now: () => number): Promise<FindOutcome> => {
-  const listed = await listOwn(own, now);
+  const listed = newestFirst(await listOwn(own, now), own);
   if (listed.kind === 'undecided') return listed;
   if (listed.posts.length === 0 && !listed.isWhole) return { kind: 'undecided' };
   return { kind: 'listed', posts: listed.posts.toReversed().slice(0, maxFound) };

@@ -83,7 +83,7 @@ const endOf = (version: string): string | null =>
 
 /** LinkedIn's ids of posts. */
 export const isPostId = (id: string): boolean => /^urn:li:(?:share|ugcPost):\d{1,25}$/.test(id);
-export const isOrganization = (externalId: string): boolean => externalId.startsWith('urn:li:organization:');
+export const isOrganization = (externalId: string): boolean => /^urn:li:organization:\d{1,25}$/.test(externalId);
 
 /** As a name in a path and as a value of a query. The punctuation of Rest.li around it stays as it is. */
 export const enc = encodeURIComponent;

@@ -72,7 +72,8 @@ export const boundaryOf = (request: PublishRequest, by: By, now: number): Json =
 
 /** Of our clock and Pinterest's. */
 const skewMs = 60_000;
-const perPage = 100;
+/** The most that Pinterest gives. */
+const perPage = 250;
 const maxPages = 4;
 
 /** Pinterest writes times without a zone; they are of UTC. */
@@ -115,7 +116,7 @@ const ownPins = (
     query: { page_size: String(perPage), ...(cursor === null ? {} : { bookmark: cursor }) },
   });
   return {
-    ...{ list: 'items', since: from, at: timeOf, isIt: isWanted, maxPages },
+    ...{ list: 'items', since: from, at: timeOf, isIt: isWanted, maxPages, isUnordered: true },
     page: (cursor) => client.call(subjectOf(request), ask(cursor), AbortSignal.timeout(boundaryDeadlineMs)),
     next: (body) => textIn(body, 'bookmark'),
     show: (pin) => {

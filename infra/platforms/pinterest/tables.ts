@@ -74,11 +74,11 @@ const oauth: OAuthTable = {
   ],
   // "Revoke a token" takes tokens of system users alone.
   revokesNothing: [{ status: 403, says: /not permitted/i }],
-  // "Authentication failed." is about our client, and ends no account.
-  ends: [
-    { status: 400, says: /authorization grant is invalid|refresh.?token/i },
-    { status: 401, says: /authorization grant is invalid|refresh.?token/i },
-  ],
+  // "Authentication failed." is about our client, and ends no account; a request without a good refresh token neither.
+  ends: [400, 401].map((status) => ({
+    status,
+    says: /authorization grant is invalid|(?:invalid|expired|revoked) refresh.?token\b|refresh.?token (?:is |was |has (?:been )?)?(?:invalid|expired|revoked)/i,
+  })),
 };
 
 export const tables: NetworkTables = {

@@ -7,7 +7,7 @@ import type { Bound } from '../kit/network.ts';
 import { isUploadFailed, type Look, type Uploader, type UploadItem, upload } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
-import { at, isGone, isNotFound } from './tables.ts';
+import { at, isGone, isMediaId, isNotFound } from './tables.ts';
 
 /**
  * Containers: what Threads makes of a post, and of each file of a carousel, before it publishes it. A container is
@@ -119,8 +119,8 @@ const made = async (work: ContainerWork, fields: Fields): Promise<Container | No
     answer = await bound.client.call(subject, ask, signal);
   }
   if (answer.kind !== 'ok') return isNotFound(answer) ? missing(work, answer, fields) : answer;
-  const id = textIn(answer.body, 'id');
-  return id === null ? { kind: 'silent', reason: 'the answer has no id of the container' } : { id };
+  const id = textIn(answer.body, 'id') ?? '';
+  return isMediaId(id) ? { id } : { kind: 'silent', reason: 'the answer has no id of the container' };
 };
 
 /** The post to reply to or to quote is gone, or it is not known yet. */

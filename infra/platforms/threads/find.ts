@@ -5,7 +5,7 @@ import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ContainerWork, hashOf, statusOf } from './containers.ts';
-import { at as pathOf } from './tables.ts';
+import { isMediaId, at as pathOf } from './tables.ts';
 
 /**
  * Looks for the post of a call whose answer was lost: the container says whether it was published, and the account's own
@@ -36,9 +36,11 @@ const second = (at: number): string => String(Math.floor(at / 1_000));
 
 export const timeOf = (post: Members): number => Date.parse(textIn(post, 'timestamp') ?? '');
 
-/** A page that is full may have one behind it. */
-const nextOf = (body: Members): string | null =>
-  listIn(body, 'data').length < perPage ? null : textIn(membersOf(membersOf(body.paging)?.cursors), 'after');
+/** A page may be short: what the account may not see is left out of it. `next` names the one behind it, as a full page may. */
+const nextOf = ({ paging, data }: Members): string | null => {
+  const isLast = textIn(paging, 'next') === null && !(Array.isArray(data) && data.length >= perPage);
+  return isLast ? null : textIn(membersOf(paging)?.cursors, 'after');
+};
 
 interface Span {
   /** Milliseconds since the epoch. */
@@ -73,8 +75,8 @@ const ownPosts = (bound: Bound, request: PublishRequest, from: number, until: nu
     ...{ list: 'data', next: nextOf, at: timeOf, since: from, maxPages },
     isIt: (post) => isIt(post, request),
     show: (post) => {
-      const externalId = textIn(post, 'id');
-      return externalId === null ? null : { externalId, permalink: textIn(post, 'permalink') };
+      const externalId = textIn(post, 'id') ?? '';
+      return isMediaId(externalId) ? { externalId, permalink: textIn(post, 'permalink') } : null;
     },
   };
 };

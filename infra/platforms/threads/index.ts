@@ -12,10 +12,10 @@ import { at, isGone, isMediaId, tables } from './tables.ts';
 const offer: OfferAccounts = async ({ call }) => {
   const answer = await call(me);
   if (answer.kind !== 'ok') return answer;
-  const externalId = textIn(answer.body, 'id');
+  const externalId = textIn(answer.body, 'id') ?? '';
   const profile = profileOf(answer.body);
   // The id never changes; the username may.
-  if (externalId === null || profile.username === null) {
+  if (!isMediaId(externalId) || profile.username === null) {
     return { kind: 'silent', reason: 'the answer does not say whose account it is' };
   }
   return {

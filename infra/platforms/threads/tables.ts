@@ -10,7 +10,7 @@ const dayMs = 86_400_000;
 /** A path of the API. */
 export const at = (path: string): string => `{api}/{version}/${path}`;
 
-/** Ids are numbers of up to 20 digits. */
+/** Ids of posts, containers and accounts are numbers of up to 20 digits. */
 export const isMediaId = (id: string): boolean => /^\d{1,20}$/.test(id);
 
 const code = (...codes: readonly number[]) => ({ where: { 'error.code': codes } });

@@ -99,6 +99,24 @@ suite('a login of linkedin', (t) => {
     assert.equal(paths.filter((path) => path === '/rest/organizationAcls').length, 6);
   });
 
+  t('what is no id of an organization is none, and reaches no list', async () => {
+    const person = world.network.person();
+    const { id } = world.network.organization(person);
+    const named = [
+      `urn:li:organization:${id}`,
+      'urn:li:organization:1)&x=(2',
+      'urn:li:organization:',
+      'urn:li:organization:a',
+    ];
+    const body = { elements: named.map((organization) => ({ organization })) };
+    world.network.script({ route: 'GET /rest/organizationAcls', then: { answer: { status: 200, body } } });
+    const all = await offered(person);
+    assert.deepEqual(
+      all.map(({ profile }) => profile.externalId),
+      [`urn:li:person:${person.id}`, `urn:li:organization:${id}`],
+    );
+  });
+
   t('an app that has Share on LinkedIn alone asks for that, and offers the member', async () => {
     await inWorld({ appScopes: ['openid', 'profile', 'w_member_social'], givesRefresh: false }, async (own) => {
       const person = own.network.person();

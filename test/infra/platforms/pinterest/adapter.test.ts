@@ -107,11 +107,29 @@ suite('pinterest', { alone: true }, (t) => {
     const { pins } = world.network.state;
     const [one] = pins;
     assert.ok(one !== undefined);
-    for (let at = 0; at < 500; at += 1) pins.push({ ...one, id: String(BigInt(one.id) + BigInt(at + 1_000)) });
+    for (let at = 0; at < 1_200; at += 1) pins.push({ ...one, id: String(BigInt(one.id) + BigInt(at + 1_000)) });
     assert.equal((await world.adapter.reconcile(request, steps.crossed)).kind, 'undecided');
     assert.equal(counted('GET /v5/boards/:id/pins'), 6);
     const [last] = world.http.calls.slice(-1);
-    assert.equal(new URL(last?.url ?? '').searchParams.get('bookmark'), 'b300');
+    assert.equal(new URL(last?.url ?? '').searchParams.get('bookmark'), 'b750');
+  });
+
+  t('a lost pin that stands behind older ones on its board is found by its time, whatever the order', async () => {
+    const account = await world.account();
+    const media = [files.picture()];
+    const { pins } = world.network.state;
+    await world.publish(world.request(account, { content: 'Older', media }));
+    const older = pins.at(-1) ?? assert.fail();
+    world.network.state.advance(3_600_000);
+    world.network.script({ route, then: 'drop_after' });
+    const request = world.request(account, { content: 'Lost', media });
+    const { steps } = await world.publish(request);
+    const lost = pins.at(-1) ?? assert.fail();
+    // Pinterest does not promise an order.
+    for (let at = 0; at < 260; at += 1) pins.push({ ...older, id: String(BigInt(older.id) + BigInt(at + 1_000)) });
+    const seen = await world.adapter.reconcile(request, steps.crossed);
+    assert.ok(seen.kind === 'present', JSON.stringify(seen));
+    assert.equal(seen.externalId, lost.id);
   });
 
   t('a list of boards that never ends is cut: by its bookmark that comes again, or by its pages', async () => {

@@ -103,7 +103,15 @@ suite('oauth of pinterest', (t) => {
       [problems.internal, 'unavailable'],
       [problems.not_permitted, 'unavailable'],
       [{ status: 200, body: {} }, 'unavailable'],
+      // Mistakes of ours, which a new consent does not mend.
+      ...["Invalid request: 'refresh_token' is a required property", 'refresh_token must be a string'].map(
+        (message) => [{ status: 400, body: { code: 1, message } }, 'unavailable'] as const,
+      ),
+      [{ status: 401, body: { code: 2, message: 'Missing refresh_token or client credentials' } }, 'unavailable'],
+      [{ status: 400, body: { code: 1, message: 'legacy refresh tokens are not supported here' } }, 'unavailable'],
       [{ status: 400, body: { code: 1, message: 'Invalid refresh token.' } }, 'refused'],
+      [{ status: 401, body: { code: 1, message: 'The refresh_token has expired' } }, 'refused'],
+      [{ status: 400, body: { code: 283, message: 'The authorization grant is invalid' } }, 'refused'],
     ] as const) {
       world.network.script({ route: tokenRoute, then: { answer } });
       assert.equal((await refresh(former)).kind, kind, JSON.stringify(answer));

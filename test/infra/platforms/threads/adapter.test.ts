@@ -161,19 +161,42 @@ suite('threads', (t) => {
     '4: a post that Threads blocks in its words and makes all the same is found, and is not published again',
     async () => {
       world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
-      const account = await world.account();
-      const request = world.request(account);
+      const request = world.request(await world.account());
       const { outcome, steps } = await world.publish(request);
       assert.equal(outcome.kind, 'unknown', JSON.stringify(outcome));
       const seen = await world.adapter.reconcile(request, steps.crossed);
       assert.ok(seen.kind === 'present', JSON.stringify(seen));
       assert.deepEqual([seen.externalId, state().posts.length], [state().posts[0]?.id, 1]);
+      const account = await world.account();
       const head = await published(world.request(account));
       world.network.script({ route: publish, then: { answerAfter: problems.action_blocked } });
       const said = await world.adapter.comment(commentOn(account, head.externalId), within());
       assert.equal(said.kind, 'unknown', 'a comment that may be out is not repeated');
     },
   );
+
+  t('a page that is short is not the last one: the list ends where Threads names no next page', async () => {
+    state().maxPage = 2;
+    const account = await world.account();
+    world.network.script({ route: publish, then: 'drop_after' });
+    const request = world.request(account, { content: 'Lost' });
+    const { steps } = await world.publish(request);
+    for (const content of ['a', 'b', 'c', 'd']) await published(world.request(account, { content }));
+    const seen = await world.adapter.reconcile(request, steps.crossed);
+    assert.ok(seen.kind === 'present', JSON.stringify(seen));
+    assert.equal(seen.externalId, state().posts[0]?.id);
+    assert.equal(counted('GET /:id/threads'), 3);
+  });
+
+  t('what is no id of a container reaches no path and no call', async () => {
+    for (const id of ['1/../me', '1?fields=id', '', '1'.repeat(21)]) {
+      world.network.script({ route: create, then: { answer: { status: 200, body: { id } } } });
+      const { outcome, steps } = await world.publish(world.request(await world.account()));
+      assert.equal(outcome.kind, 'deferred', JSON.stringify(outcome));
+      assert.ok(!steps.log.includes('boundary') && !JSON.stringify(steps.checkpoints).includes('fields='), id);
+    }
+    assert.ok(state().calls.every(({ path }) => /^\/v1\.0\/(?:me|\d+)(?:\/\w+)?$/.test(path)));
+  });
 
   t('a post that is out already is found by the next attempt, and is not published again', async () => {
     world.network.script({ route: publish, then: 'drop_after' });

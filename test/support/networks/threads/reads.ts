@@ -99,10 +99,13 @@ const listOf = (state: State, request: Request, user: string, isReplies: boolean
     .filter(({ id, at }) => at >= from && at <= to && !state.deleted.has(id))
     .reverse();
   const begin = params.after === undefined ? 0 : Number(Buffer.from(params.after, 'base64url').toString('utf8'));
-  const page = all.slice(begin, begin + limit);
+  // What is filtered out of a page is not made up for: a short one may have a next one.
+  const page = all.slice(begin, begin + Math.min(limit, state.maxPage));
   const cursor = (place: number): string => Buffer.from(String(place)).toString('base64url');
+  const end = begin + page.length;
+  const next = end < all.length ? { next: `https://graph.threads.net${request.path}?after=${cursor(end)}` } : {};
   const paging =
-    page.length === 0 ? {} : { paging: { cursors: { before: cursor(begin), after: cursor(begin + page.length) } } };
+    page.length === 0 ? {} : { paging: { cursors: { before: cursor(begin), after: cursor(end) }, ...next } };
   return { status: 200, body: { data: page.map((one) => chosen(params.fields, shown(state, one))), ...paging } };
 };
 

@@ -129,6 +129,8 @@ export class State {
   takesTags = false;
   /** Milliseconds by which the lists are behind. */
   listLagMs = 0;
+  /** Posts on a page of a list, whatever it is asked for. */
+  maxPage = Number.POSITIVE_INFINITY;
   readonly people = new Map<string, Person>();
   readonly access = new Map<string, Access>();
   readonly codes = new Map<
