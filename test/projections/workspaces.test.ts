@@ -72,5 +72,17 @@ suite('read models: workspaces', (t) => {
       .sees([{ id, posting_quota: null, posting_quota_revision: 2 }]);
   });
 
+  t('a version of a network’s API that ends changes nothing of the workspace', async () => {
+    const { id } = ids('id');
+    const workspace = on('workspace', id);
+    const ending = { platform: 'linkedin', version: '202511', endsAt: '2026-11-16', stage: 'ended' };
+    await given(
+      workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'live', twinOf: null }),
+      workspace('NetworkVersionEndReported', ending),
+    )
+      .project(pool, workspaces)
+      .sees([{ id, name: 'A', timezone: 'UTC', mode: 'live' }]);
+  });
+
   everyEventIsProjected(t, 'workspace');
 });

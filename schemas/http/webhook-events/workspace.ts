@@ -55,10 +55,13 @@ export const workspacePublic = {
         'The day on which it ends; null: the network has ended it, and had named no day.',
         { examples: ['2026-11-16'] },
       ),
-      stage: OpenEnum(
-        'NetworkVersionStage',
-        ['ends_in_90_days', 'ends_in_30_days', 'ended'],
-        'How near the end is. `ended`: the network answers the version no longer.',
+      stage: said(
+        OpenEnum(
+          'NetworkVersionStage',
+          ['ends_in_90_days', 'ends_in_30_days', 'ended'],
+          'How near the end is. `ended`: the network answers the version no longer.',
+        ),
+        'How near the end is.',
       ),
     }),
     { ...exampleIds, platform: 'linkedin', version: '202511', endsAt: '2026-11-16', stage: 'ends_in_30_days' },

@@ -31,6 +31,7 @@ export const targetExample = {
   failure: null,
   retryAt: null,
   unknownSince: null,
+  processingUntil: null,
   firstComment: null,
   firstCommentExternalId: null,
   firstCommentIssue: null,

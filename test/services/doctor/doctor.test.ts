@@ -46,7 +46,7 @@ suite('npm run doctor', (t) => {
     assert.equal(redirect.verdict, 'fix');
     assert.match(redirect.words, /https:\/\/people\.test\/connect\/callback/);
     assert.equal(networks.length, 10);
-    assert.equal(networks.filter((one: { built: boolean }) => one.built).length, 3);
+    assert.equal(networks.filter((one: { built: boolean }) => one.built).length, 6);
   });
 
   t('ends with 2 where it is not understood', async () => {
