@@ -101,6 +101,8 @@ export const subjectOf = ({
   targetId,
 }: Pick<PublishRequest, 'account' | 'targetId'>): NetworkCall['subject'] => ({ accountId: account.id, targetId });
 
+/** Of what is kept of a file: sealed it is a third longer, and an append takes 512 KiB. */
+const maxOwnBytes = 256 * 1_024;
 /** Where a network names no end. */
 const shortestMs = 3_600_000;
 /** So much time must be left for what follows. */
@@ -219,6 +221,10 @@ class FileUpload<Own extends Members, Item extends UploadItem> {
     const started = await this.#by.start(this.#item);
     steps.signal.throwIfAborted();
     if (started.kind !== 'started') return notOk(this.#work, this.#item, started);
+    if (Buffer.byteLength(JSON.stringify(started.own)) > maxOwnBytes) {
+      const said = 'the network says more of where the file goes than can be kept';
+      return { kind: 'failed', failure: failureOf('media', null, said, this.#item.mediaId) };
+    }
     const { sha256 } = this.#item;
     const until = this.#untilOf(started.until, new Date(bound.clock() + shortestMs).toISOString());
     const upload = { name: nameOf(this.#item), sha256, own: started.own, until, sent: 0 };

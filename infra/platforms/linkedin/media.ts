@@ -14,7 +14,7 @@ import {
   type UploadItem,
   upload,
 } from '../kit/upload.ts';
-import { instantOf, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { instantOf, integerIn, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { linkIn, readPage, readPicture } from '../shared/page.ts';
 import { enc } from './tables.ts';
@@ -52,6 +52,8 @@ interface Way {
 }
 
 const maxParts = 1_500;
+/** Of a part: those of all stand in a checkpoint. */
+const tagForm = /^.{1,200}$/;
 /** A post waits no longer for the picture of its card. */
 const maxCardMs = 10_000;
 /** Unused files stay at LinkedIn; how long is written nowhere. */
@@ -72,10 +74,11 @@ const partsOf = (value: Members, bytes: number): readonly Part[] | null => {
   if (single !== null) return [{ url: single, start: 0, end: bytes }];
   const parts = listIn(value, 'uploadInstructions').map((one) => ({
     url: textIn(one, 'uploadUrl') ?? '',
-    ...{ start: numberIn(one, 'firstByte') ?? -1, end: (numberIn(one, 'lastByte') ?? -1) + 1 },
+    ...{ start: integerIn(one, 'firstByte') ?? -1, end: (integerIn(one, 'lastByte') ?? -1) + 1 },
   }));
-  const isWhole = parts.every(({ url, start }, at) => url !== '' && start === (parts[at - 1]?.end ?? 0));
-  return isWhole && parts.length <= maxParts && parts.at(-1)?.end === bytes ? parts : null;
+  const fits = ({ url, start, end }: Part, at: number) =>
+    url !== '' && start === (parts[at - 1]?.end ?? 0) && end > start;
+  return parts.every(fits) && parts.length <= maxParts && parts.at(-1)?.end === bytes ? parts : null;
 };
 
 const lookOf = (body: Members): Look => {
@@ -123,7 +126,8 @@ const send = async (way: Way, item: Item, from: FileOfLinkedIn, keep: KeepParts<
     });
     if (answer.kind !== 'ok') return refusalOf(answer);
     const { etag = '' } = answer.headers;
-    if (isVideo && etag === '') return { kind: 'silent', reason: 'a part got no ETag' } as const;
+    if (isVideo && !tagForm.test(etag))
+      return { kind: 'silent', reason: 'a part got no ETag that can be kept' } as const;
     own = { ...own, parts: own.parts.slice(1), tags: [...own.tags, etag] };
     const isLast = own.parts.length === 0;
     await keep(own, part.end, isLast ? new Date(way.bound.clock() + keptMs).toISOString() : undefined);

@@ -188,6 +188,36 @@ suite('linkedin', (t) => {
     }
   });
 
+  t('parts that are not the file, or of addresses too long to keep, begin no upload', async () => {
+    const account = await world.organization();
+    const [id, url] = ['urn:li:video:C4E1', `${world.network.origin}/dms-uploads/video/x`];
+    const begun = async (parts: readonly (readonly [number, number])[], name = url) => {
+      const uploadInstructions = parts.map(([firstByte, lastByte]) => ({ uploadUrl: name, firstByte, lastByte }));
+      const answer = { status: 200, body: { value: { video: id, uploadToken: '', uploadInstructions } } };
+      world.network.script({ route: 'POST /rest/videos', then: { answer } });
+      const { outcome, steps } = await world.publish(world.request(account, { media: [video()] }));
+      assert.ok(!steps.log.includes('boundary'));
+      const kept = Math.max(0, ...steps.checkpoints.map(({ data }) => JSON.stringify(data).length));
+      assert.ok(kept < 400_000, `${kept} bytes in a checkpoint`);
+      return outcome;
+    };
+    const backwards = [
+      [0, videoBytes + 99],
+      [videoBytes + 100, videoBytes - 1],
+    ] as const;
+    for (const parts of [backwards, [[0, 0.5]] as const]) {
+      const outcome = await begun(parts);
+      assert.ok(outcome.kind === 'deferred', JSON.stringify(outcome));
+      assert.match(outcome.failure.platformMessage ?? '', /does not say where the file goes/);
+    }
+    const many = Array.from({ length: 1_500 }, (_, at) => [at * 6_000, at * 6_000 + 5_999] as const);
+    const refused = await begun(many, `${url}?${'s'.repeat(400)}`);
+    assert.ok(refused.kind === 'failed', JSON.stringify(refused));
+    assert.equal(refused.failure.category, 'media');
+    assert.match(refused.failure.platformMessage ?? '', /than can be kept/);
+    assert.equal(counted(world, 'PUT'), 0, 'no byte was sent');
+  });
+
   t('times that no post can have fail no search and no upload', async () => {
     const account = await world.organization();
     for (const publishedAt of [1e300, -1e300]) {
