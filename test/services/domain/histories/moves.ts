@@ -33,6 +33,8 @@ export type Move =
     }
   /** A caller cancels a target during its hand-over, or after the answer was lost; what a worker does next may follow. */
   | { readonly move: 'withdraw'; readonly index: number; readonly isLost: boolean; readonly choice: number | null }
+  /** The answer to a call is lost, and the network says later that it looks at the post. */
+  | { readonly move: 'find processing'; readonly index: number }
   /** A person decides about a request, the newest one or an older. */
   | { readonly move: 'decide'; readonly decision: Decision; readonly back: number }
   /** A process carries the newest decisions out on the post. */
@@ -94,6 +96,7 @@ const weighted: readonly (readonly [weight: number, fc.Arbitrary<Move>])[] = [
       choice: fc.constantFrom(null, 0, 1, 2, 3, 4, 5, 6),
     }),
   ],
+  [16, fc.record({ move: always('find processing'), index })],
   [12, sent(['lapse place'])],
   [36, sent(['accepted', 'not shown', 'look', 'settle failed', 'settle processing'])],
   [24, fc.record({ move: always('wait'), minutes: fc.constantFrom(0, 1, 6, 16, 80) })],
@@ -222,6 +225,14 @@ export const play = (world: World, one: Move): void => {
       tell(world, at, 'cancel');
       const name = one.choice === null ? undefined : workOn(stateOf(world, at), world.now)[one.choice];
       if (name !== undefined) tell(world, at, name);
+      break;
+    }
+    case 'find processing': {
+      if (state.status === 'pending') world.waitFor(at);
+      const due: readonly CommandName[] = state.status === 'pending' ? ['start', 'boundary'] : ['boundary'];
+      if (state.status === 'pending' || state.status === 'publishing') {
+        for (const name of [...due, 'unknown', 'settle processing'] as const) tell(world, at, name);
+      }
       break;
     }
     case 'decide':
