@@ -25,7 +25,6 @@ import { enc } from './tables.ts';
 type Part = { readonly url: string; readonly start: number; readonly end: number };
 
 type FileOfLinkedIn = {
-  /** LinkedIn's: `urn:li:image:…`. */
   readonly id: string;
   /** Those that are missing. */
   readonly parts: readonly Part[];
