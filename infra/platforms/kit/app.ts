@@ -17,6 +17,8 @@ export interface NetworkApp {
   readonly scopes?: readonly string[];
   /** What the app may read in a month, where the network bills reads; null: no bound. */
   readonly monthlyReads: number | null;
+  /** Calls that the app may make in the window of the network's rule. Absent: they are not counted here. */
+  readonly budget?: number;
 }
 
 const names: readonly AppAddress[] = ['api', 'authorize', 'tokens', 'login', 'uploads', 'figures'];
@@ -28,7 +30,9 @@ export const appSetOf = (
   platform: Platform,
   config: AppSettings,
 ): Omit<NetworkApp, 'id'> & { readonly id: string | null } => {
-  const { addresses: usual, version = null, scopes } = rulesOf(platform).app ?? {};
+  const { app, appBudget } = rulesOf(platform);
+  const { addresses: usual, version = null, scopes, countsCalls } = app ?? {};
+  const budget = countsCalls === true ? (config[`${platform}AppBudget`] ?? appBudget?.limit) : undefined;
   const asked = config[`${platform}Scopes`]?.split(' ') ?? scopes;
   const addresses = names.flatMap((name) => {
     const address = config[`${platform}${capital(name)}`] ?? usual?.[name];
@@ -41,6 +45,7 @@ export const appSetOf = (
     version: config[`${platform}Version`] ?? version,
     ...(asked === undefined ? {} : { scopes: asked }),
     monthlyReads: config[`${platform}MonthlyReads`] ?? null,
+    ...(budget === undefined ? {} : { budget }),
   };
 };
 

@@ -1,4 +1,5 @@
-import { budgetAt } from '../shared/app-budgets.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import { budgetAt, takeBudget } from '../shared/app-budgets.ts';
 import { namedInstant, nextDay } from '../shared/outcomes.ts';
 import type { NetworkAnswer, NotOk } from './errors.ts';
 import { appName, type Kit } from './tables.ts';
@@ -32,6 +33,21 @@ const readsOf = (limit: number, now: number) =>
 const billedOf = ({ reads, shown }: Cost, answer: NetworkAnswer): number => {
   if (answer.kind === 'ok') return Math.min(shown?.(answer) ?? reads, reads);
   return answer.kind === 'silent' ? reads : 0;
+};
+
+/** A budget of calls is no workspace's. */
+const nobody = { workspaceId: '00000000-0000-0000-0000-000000000000', accountId: '' };
+
+/**
+ * Where the network counts calls of an app: right before each. Posts may use all of them, and what is optional half.
+ * @returns null: the call may be made
+ */
+export const counted = async (kit: Kit, isOptional: boolean): Promise<SpentAnswer | null> => {
+  const { app, tables } = kit;
+  const { appBudget } = rulesOf(tables.platform);
+  if (app.budget === undefined || appBudget === undefined) return null;
+  const limit = isOptional ? Math.floor(app.budget / 2) : app.budget;
+  return takeBudget(kit, { ...appBudget, limit }, { app: appName(kit), ...nobody });
 };
 
 /** Takes, asks, and gives back. If we die in between, they count as spent. */

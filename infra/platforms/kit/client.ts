@@ -4,7 +4,7 @@ import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
 import { parsed, withoutSecrets } from '../shared/members.ts';
 import { addressOf, type OwnPlace, placesOf } from './app.ts';
-import { billed, type Cost } from './budget.ts';
+import { billed, type Cost, counted } from './budget.ts';
 import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
 import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
@@ -35,6 +35,8 @@ export interface Ask extends NetworkRequest {
   readonly takes?: readonly number[];
   /** What the network bills of it. */
   readonly cost?: Cost;
+  /** Of what the app may do, it leaves some to posts: figures. */
+  readonly isOptional?: true;
 }
 
 type Subject = NetworkCall['subject'];
@@ -101,8 +103,10 @@ export class NetworkClient {
   }
 
   /** What a call that makes something visible needs before it: a token with minutes left, and an app that may call. */
-  open(subject: Subject, signal: AbortSignal): Promise<OpenSession | NotOk> {
-    return this.#open(subject, false, signal);
+  async open(subject: Subject, signal: AbortSignal): Promise<OpenSession | NotOk> {
+    const open = await this.#open(subject, false, signal);
+    // What gives it up makes no call: then one is counted that was none.
+    return open.kind === 'open' ? ((await counted(this.#kit, false)) ?? open) : open;
   }
 
   /** Makes nothing visible. Calls once more with a new token where the network refuses the first one. */
@@ -111,6 +115,8 @@ export class NetworkClient {
     // Before what it costs is taken: an account without a token costs nothing, and neither does one that cannot be read.
     const open = await this.#open(subject, this.#isRead(ask), signal);
     if (open.kind !== 'open') return open;
+    const spent = await this.#counted(ask);
+    if (spent !== null) return spent;
     const asked = () => this.#renewing(open, subject, ask, signal);
     return ask.cost === undefined ? asked() : billed(this.#kit, ask.cost, asked);
   }
@@ -118,6 +124,8 @@ export class NetworkClient {
   /** The same with a token that no account has yet: of a login. */
   async callAs(token: string, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
     this.#refuse(ask, false);
+    const spent = await this.#counted(ask);
+    if (spent !== null) return spent;
     const asked = () => this.#send(token, nobody, ask, signal);
     return ask.cost === undefined ? asked() : billed(this.#kit, ask.cost, asked);
   }
@@ -152,6 +160,15 @@ export class NetworkClient {
     return this.#send(renewed.token, subject, ask, signal);
   }
 
+  /** Files go to servers that count nothing. */
+  async #counted({ path, isOptional }: Ask): Promise<NotOk | null> {
+    return this.#isOfApi(path) ? counted(this.#kit, isOptional === true) : null;
+  }
+
+  #isOfApi(path: string): boolean {
+    return this.#placesOf(path).some(({ name }) => name === 'api');
+  }
+
   #isRead(ask: Ask): boolean {
     return this.#kit.tables.isRead?.(ask) ?? ask.method === 'GET';
   }
@@ -179,10 +196,10 @@ export class NetworkClient {
     const { tables, app } = this.#kit;
     const places = this.#placesOf(path);
     const how = places.length > 0 ? (scheme ?? 'Bearer') : 'none';
-    const isOfApi = how !== 'none' && places.some(({ name }) => name === 'api');
-    const ours = isOfApi
-      ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
-      : [];
+    const ours =
+      how !== 'none' && this.#isOfApi(path)
+        ? Object.entries(tables.headers).map(([name, value]) => [name, value.replace('{version}', app.version ?? '')])
+        : [];
     return {
       ...Object.fromEntries(ours),
       ...(how === 'none' ? {} : { authorization: `${how} ${token}` }),

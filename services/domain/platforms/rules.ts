@@ -188,6 +188,8 @@ export interface AppRules {
   readonly scopes?: readonly string[];
   /** What the app may read in a month, where the network bills reads. Absent: it bills none. */
   readonly monthlyReads?: number;
+  /** Each call takes from `appBudget`, and a setting says how much this app has. Absent: calls are not counted here. */
+  readonly countsCalls?: true;
 }
 
 /**
@@ -200,7 +202,7 @@ type AppMember = 'ClientId' | 'ClientSecret' | 'Version' | 'Scopes' | Capitalize
 
 /** The settings of all apps: those of a network without one are absent. */
 export type AppSettings = { readonly [K in `${Platform}${AppMember}`]?: string | null } & {
-  readonly [K in `${Platform}MonthlyReads`]?: number;
+  readonly [K in `${Platform}MonthlyReads` | `${Platform}AppBudget`]?: number;
 };
 
 export interface NetworkRules {

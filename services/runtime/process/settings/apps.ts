@@ -21,13 +21,13 @@ type Named = readonly [key: AppSettingKey, variable: Variable<unknown>];
 const upper = (member: string): string => member.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
 
 const settingsOf = (platform: Platform): readonly Named[] => {
-  const { app, name } = rules[platform];
+  const { app, name, appBudget } = rules[platform];
   if (app === undefined) return [];
   const one = (member: string, of: (variable: string) => Variable<unknown>): Named => {
     const key = `${platform}${member.charAt(0).toUpperCase()}${member.slice(1)}` as AppSettingKey;
     return [key, of(`${platform.toUpperCase()}_${upper(member)}`)];
   };
-  const { addresses, version, scopes, monthlyReads } = app;
+  const { addresses, version, scopes, monthlyReads, countsCalls } = app;
   const secret = `${name}: its client secret; a public client has none`;
   const id = `${name}: the client id of your app; without it ${name} is not offered`;
   return [
@@ -48,6 +48,15 @@ const settingsOf = (platform: Platform): readonly Named[] => {
           one('scopes', (setting) => {
             const words = `${name}: the permissions that your app has, with spaces between: owners are asked for these`;
             return variable(setting, scopesOf, scopes.join(' '), words);
+          }),
+        ]),
+    ...(countsCalls === undefined || appBudget === undefined
+      ? []
+      : [
+          one('appBudget', (setting) => {
+            const { name: what, every, zone, limit } = appBudget;
+            const words = `${name}: ${what} that your app may make in a ${every} (${zone}); figures leave half of them to posts`;
+            return variable(setting, integer(1, 100_000_000), limit, words);
           }),
         ]),
     ...(monthlyReads === undefined

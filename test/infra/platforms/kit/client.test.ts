@@ -239,6 +239,61 @@ suite('calls of the kit', (t) => {
     await Promise.all(pools.map((pool) => pool.end()));
   });
 
+  t(
+    'calls that a network counts by the day are taken by all processes before they leave, and figures leave half',
+    async () => {
+      const one = await kitWorld({ platform: 'linkedin', makes });
+      const [subject, path] = [await one.account(), '/v1/17/media_publish'];
+      const app = { ...appAt(one.origin), budget: 6 };
+      const clientOf = (over: Partial<typeof app> = {}) =>
+        new NetworkClient({
+          ...one.bound,
+          tables: tablesOf({ platform: 'linkedin', makes }),
+          app: { ...app, ...over },
+        });
+      const [first, second, third] = [clientOf(), clientOf(), clientOf({ id: 'another' })];
+      for (const call of [`POST /api${path}`, 'GET /api/me', 'PUT /files/1']) one.on(call, { body: {} });
+      const me: Ask = { method: 'GET', path: '/me' };
+      const figures: Ask = { ...me, isOptional: true };
+
+      const opened = await first.open(subject, within());
+      assert.ok(opened.kind === 'open');
+      assert.equal((await first.once(opened, subject, { method: 'POST', path, json: {} }, within())).kind, 'ok');
+      assert.equal((await second.callAs('token', me, within())).kind, 'ok');
+      assert.equal((await second.call(subject, figures, within())).kind, 'ok');
+      // A server of files counts nothing.
+      for (let at = 0; at < 3; at += 1) {
+        assert.equal(
+          (await first.call(subject, { method: 'PUT', path: `${one.origin}/files/1` }, within())).kind,
+          'ok',
+        );
+      }
+      const before = one.received.length;
+      assert.equal((await first.call(subject, figures, within())).kind, 'spent');
+      assert.equal(one.received.length, before);
+      for (const client of [first, second, first]) assert.equal((await client.call(subject, me, within())).kind, 'ok');
+
+      const spent = [
+        await first.open(subject, within()),
+        await second.call(subject, me, within()),
+        await first.callAs('token', me, within()),
+      ];
+      for (const answer of spent) {
+        assert.ok(answer.kind === 'spent', answer.kind);
+        const failed = beforeBoundary(answer, one.bound.clock());
+        assert.ok(failed.kind === 'rate_limited');
+        assert.deepEqual([failed.retryAt, failed.failure.actor], ['2026-11-02T00:00:00.000Z', 'service']);
+        assert.match(failed.failure.platformMessage ?? '', /calls of this day \(UTC\) are used up/);
+      }
+      assert.equal(one.received.length, before + 3);
+      assert.equal((await third.call(subject, me, within())).kind, 'ok', 'another app has its own');
+      one.pass(12 * 3_600_000);
+      assert.equal((await third.open(await one.account(), within())).kind, 'open');
+      assert.equal((await first.open(await one.account(), within())).kind, 'open', 'the next day');
+      one.close();
+    },
+  );
+
   t('an account of a network that renews nothing lapses when its token has ended', async () => {
     const plain = await kitWorld();
     const subject = await plain.account();
