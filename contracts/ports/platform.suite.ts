@@ -499,7 +499,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
       const day = appBudget === undefined ? null : windowAt(appBudget, Date.now());
       const first = await Promise.all(
         [accountOf(), accountOf()].map(async (account) => {
-          const asked = await request(platform, { workspaceId: own, account });
+          const asked = await request(platform, { workspaceId: own, account, content: `Day ${randomUUID()}` });
           return attempt(asked);
         }),
       );

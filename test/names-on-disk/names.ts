@@ -171,6 +171,7 @@ export const settings: readonly string[] = [
   'KAFKA_TOPIC_PREFIX',
   'LEASE_TTL_MS',
   'LINKEDIN_API',
+  'LINKEDIN_APP_BUDGET',
   'LINKEDIN_AUTHORIZE',
   'LINKEDIN_CLIENT_ID',
   'LINKEDIN_CLIENT_SECRET',

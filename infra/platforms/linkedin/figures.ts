@@ -29,7 +29,8 @@ const videoMetrics = ['VIDEO_PLAY', 'VIDEO_WATCH_TIME'];
 const askingOf = (bound: Bound, account: InsightsAccount, signal: AbortSignal) => ({
   ...{ bound, account },
   get: async (...asked: Parameters<typeof reading>): Promise<NetworkAnswer> => {
-    const answer = await bound.client.call({ accountId: account.id, targetId: null }, reading(...asked), signal);
+    const ask = { ...reading(...asked), isOptional: true } as const;
+    const answer = await bound.client.call({ accountId: account.id, targetId: null }, ask, signal);
     signal.throwIfAborted();
     return answer;
   },
@@ -40,6 +41,8 @@ type Asking = ReturnType<typeof askingOf>;
 /** The answer about each post; one that is not there cannot be read. */
 type Batch = ReadonlyMap<string, PostInsightsAnswer>;
 
+type Figures = (asking: Asking, ids: readonly string[], hasVideo: boolean) => Promise<Batch | NoFigures>;
+
 const seenAt = (answers: ReadonlyMap<string, OkAnswer>, { clock }: Bound): string =>
   observedAt([...answers.values()].at(-1)?.headers ?? {}, clock());
 
@@ -47,11 +50,7 @@ const seenAt = (answers: ReadonlyMap<string, OkAnswer>, { clock }: Bound): strin
 const isShare = (id: string): boolean => id.startsWith('urn:li:share:');
 
 /** The posts themselves, so that one that LinkedIn no longer has is seen, and their figures. All are of one kind. */
-const ofOrganization = async (
-  { bound, account, get }: Asking,
-  ids: readonly string[],
-  hasVideo: boolean,
-): Promise<Batch | NoFigures> => {
+const ofOrganization: Figures = async ({ bound, account, get }, ids, hasVideo) => {
   const list = `List(${ids.map(enc).join(',')})`;
   const entity = `organizationalEntity=${enc(account.externalId)}&${isShare(ids[0] ?? '') ? 'shares' : 'ugcPosts'}=${list}`;
   const posts = await get(`/posts?ids=${list}`, 'BATCH_GET');
@@ -99,7 +98,7 @@ const ofOrganization = async (
 };
 
 /** A member's posts are not readable, so one that is gone is not told from one without figures. */
-const ofMember = async ({ bound, get }: Asking, id: string, hasVideo: boolean): Promise<Batch | NoFigures> => {
+const ofMember: Figures = async ({ bound, get }, [id = ''], hasVideo) => {
   const entity = `q=entity&entity=(${isShare(id) ? 'share' : 'ugc'}:${enc(id)})&aggregation=TOTAL`;
   const metrics = {
     memberCreatorPostAnalytics: postMetrics,
@@ -125,10 +124,7 @@ export const postFigures =
       {
         perCall: isOfOrganization ? perCall : 1,
         group: ({ externalId, hasVideo }) => `${isShare(externalId)} ${hasVideo}`,
-        ask: (ids, group) => {
-          const hasVideo = group.endsWith(' true');
-          return isOfOrganization ? ofOrganization(asking, ids, hasVideo) : ofMember(asking, ids[0] ?? '', hasVideo);
-        },
+        ask: (ids, group) => (isOfOrganization ? ofOrganization : ofMember)(asking, ids, group.endsWith(' true')),
         answer: ({ externalId }, _group, batch) =>
           batch.get(externalId) ?? { kind: 'unavailable', reason: 'LinkedIn does not show the post' },
       },

@@ -190,6 +190,7 @@ export const linkedin: NetworkRules = {
       uploads: 'https://www.linkedin.com/dms-uploads',
     },
     version: '202608',
+    countsCalls: true,
     // Those of the Community Management API and of Sign In with LinkedIn.
     scopes: [
       ...['openid', 'profile', 'w_member_social', 'w_organization_social', 'r_organization_social'],

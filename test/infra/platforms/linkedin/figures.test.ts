@@ -190,4 +190,18 @@ suite('figures of linkedin', (t) => {
       assert.deepEqual([followerCount, profileViews].map((one) => typeof one === 'number').filter(Boolean).length, 1);
     }
   });
+
+  t('figures leave half of what the app may call in a day to posts', async () => {
+    const account = await world.organization();
+    const { adapter, source } = world.again({ LINKEDIN_APP_BUDGET: '4' });
+    const answer = await source.fetchAccountInsights('linkedin', account, within());
+    assert.ok(answer.kind === 'rate_limited', answer.kind);
+    assert.match(answer.retryAt, /T00:00:00\.000Z$/);
+    assert.equal(world.network.state.calls.length, 2);
+    for (const content of ['One', 'Two', 'Three']) {
+      const { outcome } = await world.publish(world.request(account, { content }), adapter);
+      assert.equal(outcome.kind, content === 'Three' ? 'rate_limited' : 'published');
+    }
+    assert.equal(world.network.state.calls.length, 4);
+  });
 });

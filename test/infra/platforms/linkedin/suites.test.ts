@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { type AccountFault, type AccountHarness, accountSuite } from '#contracts/ports/platform-account.suite.ts';
 import { maxChoices } from '#contracts/ports/platform-account.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
@@ -44,9 +45,19 @@ const harness = async (holder: 'organization' | 'member'): Promise<Harness> => {
   const member = await world.member();
   const accounts: LinkedInAccount[] = [];
   for (let at = 0; at < 100; at += 1) accounts.push(await world[holder]());
+  // An app that may make two calls a day. The harness of all others has another app.
+  const scarce = accounts.pop() as LinkedInAccount;
+  const few = () => world.again({ LINKEDIN_APP_BUDGET: '2', LINKEDIN_CLIENT_ID: 'few' }, { clock: Date.now }).adapter;
+  const open = (): PlatformAdapter => {
+    const [usual, ofFew] = [world.again().adapter, few()];
+    const publish: PlatformAdapter['publish'] = (asked, steps) =>
+      (asked.account.id === scarce.id ? ofFew : usual).publish(asked, steps);
+    return new Proxy(usual, { get: (of, name) => (name === 'publish' ? publish : Reflect.get(of, name)) });
+  };
   return {
-    open: async () => world.again().adapter,
+    open: async () => open(),
     ended: async () => world.again({ LINKEDIN_VERSION: '202511' }).adapter,
+    dayLimited: () => scarce,
     close: async () => close(),
     posts: async (targetId) =>
       state.creates.flatMap(({ tag, postId }) => (tag === targetId && postId !== null ? [postId] : [])),

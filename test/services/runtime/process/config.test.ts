@@ -68,6 +68,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   LINKEDIN_CLIENT_ID: { right: '86abc', wrong: [] },
   LINKEDIN_CLIENT_SECRET: { right: 'WPL_AP1.a/=', wrong: [] },
   LINKEDIN_VERSION: { right: '202611', wrong: ['2026 11', 'a'.repeat(21)] },
+  LINKEDIN_APP_BUDGET: { right: '100000', wrong: ['0', 'many'] },
   LINKEDIN_SCOPES: { right: 'openid profile w_member_social', wrong: ['openid,profile', 'openid  profile'] },
   LINKEDIN_API: { right: 'http://127.0.0.1:8091/rest', wrong: ['api.linkedin.com'] },
   LINKEDIN_AUTHORIZE: { right: 'https://linkedin.example.com/authorization', wrong: ['x'] },
