@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { check, untilQuiet } from '#test/faults/check.ts';
-import { type MutantName, mutants, mutated } from '#test/faults/mutants.ts';
+import { type MutantName, mutantNames, mutants, mutate, mutated } from '#test/faults/mutants.ts';
 import type { Point, RoleName } from '#test/faults/points.ts';
 import { type Nap, oversleep, type Woken } from '#test/faults/sleeper.ts';
 import { FaultWorld } from '#test/faults/world.ts';
@@ -11,12 +13,23 @@ import { run } from '#test/support/processes.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
+/** How many broken builds a run takes, other ones each time: a build starts four or five processes from its sources. */
+const TAKEN = 3;
+
 /**
  * Runs the checks of the fault tests against broken builds: a check that stays green proves nothing. faults.test.ts shows
- * that the same checks are silent about an intact build.
+ * that the same checks are silent about an intact build. `MUTANTS=all` takes every build: before a release, and after a change to
+ * these checks.
  */
 suite('mutants', { timeoutMs: 240_000 }, (t) => {
   const random = seeded('mutants');
+  const taken = process.env.MUTANTS === 'all' ? mutantNames : random.shuffle(mutantNames).slice(0, TAKEN);
+  const declared: MutantName[] = [];
+  /** What the checks say about one broken build, where this run takes it. */
+  const broken = (mutant: MutantName, consequence: string, says: () => Promise<void>): void => {
+    declared.push(mutant);
+    if (taken.includes(mutant)) t(`${mutant}: ${consequence}`, says);
+  };
   const worlds: FaultWorld[] = [];
 
   const opened = async (mutant: MutantName | null): Promise<FaultWorld> => {
@@ -48,12 +61,16 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(await asleep(null, 'publisher:before-claim', 'publisher:before-boundary'), [fine, fine]);
   });
 
-  t('claim without revision: the sleeping publisher claims a published target and publishes it twice', async () => {
-    const [woken] = await asleep('claim without revision', 'publisher:before-claim');
-    assert.match(woken?.violations.join('\n') ?? '', /was created 2 times/);
-  });
+  broken(
+    'claim without revision',
+    'the sleeping publisher claims a published target and publishes it twice',
+    async () => {
+      const [woken] = await asleep('claim without revision', 'publisher:before-claim');
+      assert.match(woken?.violations.join('\n') ?? '', /was created 2 times/);
+    },
+  );
 
-  t('takeover without append: the sleeping publisher crosses the boundary of another one', async () => {
+  broken('takeover without append', 'the sleeping publisher crosses the boundary of another one', async () => {
     const [woken] = await asleep('takeover without append', 'publisher:before-boundary');
     assert.notEqual(woken?.target, '');
   });
@@ -86,11 +103,15 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return reportedOf(made, 30_000 * patience);
   };
 
-  t('hand-over before the commit: an uncommitted delivery is sent, and sent again as the same attempt', async () => {
-    assert.match(await hooked('hand-over before the commit'), /came as attempts 1, 1/);
-  });
+  broken(
+    'hand-over before the commit',
+    'an uncommitted delivery is sent, and sent again as the same attempt',
+    async () => {
+      assert.match(await hooked('hand-over before the commit'), /came as attempts 1, 1/);
+    },
+  );
 
-  t('enabled without catching up: events missed while the endpoint was off are never minted', async () => {
+  broken('enabled without catching up', 'events missed while the endpoint was off are never minted', async () => {
     assert.match(await hooked('enabled without catching up'), /was never minted/);
   });
 
@@ -102,7 +123,7 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return reportedOf(made, 60_000 * patience);
   };
 
-  t('rendition recorded before its file is there: a crash in between leaves a name without a file', async () => {
+  broken('rendition recorded before its file is there', 'a crash in between leaves a name without a file', async () => {
     assert.match(await worked('rendition recorded before its file is there'), /names the blob .* which is not there/);
   });
 
@@ -114,21 +135,30 @@ suite('mutants', { timeoutMs: 240_000 }, (t) => {
     return reportedOf(made, 20_000);
   };
 
-  t('position before the observations: a crash in between loses observations', async () => {
+  broken('position before the observations', 'a crash in between loses observations', async () => {
     const at: Point = { name: 'analytics:before-recount', role: 'projections', by: ['refresh'] };
     // A reader may detect the loss first.
     const reported = await died('position before the observations', ['insights'], at).catch(String);
     assert.match(reported, /is not in (account_)?observations|ClickHouse lost observations/);
   });
 
-  t('report completed before its files are there: a crash in between leaves names without files', async () => {
+  broken('report completed before its files are there', 'a crash in between leaves names without files', async () => {
     const at: Point = { name: 'reports:after-outcome', role: 'reports', by: ['report'] };
     const reported = await died('report completed before its files are there', [], at);
     assert.match(reported, /names the blob .*report-.* which is not there/);
   });
 
-  t('recount without lock: two partitions at once give a wrong count', async () => {
+  broken('recount without lock', 'two partitions at once give a wrong count', async () => {
     assert.equal(await projected({}), '[]');
     assert.match(await projected(mutated('recount without lock')), /"account_count":1/);
+  });
+
+  t('each broken build has its test, and its statement stands in the sources', () => {
+    assert.deepEqual([...declared].sort(), [...mutantNames].sort());
+    for (const name of mutantNames) {
+      const { file, to } = mutants[name];
+      const source = readFileSync(path.resolve(import.meta.dirname, '../..', file), 'utf8');
+      assert.notEqual(mutate(source, name, to), source, name);
+    }
   });
 });
