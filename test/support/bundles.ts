@@ -30,19 +30,8 @@ const isLeftOut = (file: string): boolean => /^test[\\/](bench|fixtures|support[
 
 const apart = new RegExp(
   `^(${[
-    ...[
-      'sharp',
-      'chdb',
-      'pdfkit',
-      'fluent-ffmpeg',
-      'undici',
-      'prom-client',
-      'nodemailer',
-      'qrcode',
-      'smtp-server',
-      'yaml',
-    ],
-    ...['kafkajs', 'google-protobuf', '@grpc/grpc-js', '@eventstore/db-client', '@clickhouse/client', 'svix'],
+    ...['sharp', 'chdb', 'pdfkit', 'fluent-ffmpeg', 'undici', 'nodemailer', 'qrcode', 'smtp-server', 'yaml'],
+    ...['kafkajs', 'google-protobuf', '@grpc/grpc-js', '@eventstore/db-client', 'svix'],
     ...['@aws-sdk/client-s3', '@aws-sdk/s3-request-presigner', '@atproto/oauth-client-node', 'oidc-provider'],
     ...['@modelcontextprotocol/[a-z]+', '@event-driven-io/[a-z-]+', 'openapi-typescript'],
     ...['axe-core', 'playwright-core', 'testcontainers', 'typescript', 'rolldown'],
@@ -188,6 +177,7 @@ const places = (folder: string): Plugin => ({
         .replaceAll('import.meta.url', url(path.join(folder, path.relative(root, id))));
     }
     return code
+      .replace(/^const require = createRequire\(.*\);$/m, '')
       .replaceAll('import.meta.url', url(id))
       .replaceAll('import.meta.dirname', JSON.stringify(path.dirname(id)))
       .replaceAll('import.meta.filename', JSON.stringify(id))

@@ -26,7 +26,7 @@ await runPublisher(
     config: quick,
     clock,
     logger,
-    pollMs: 25,
+    pollMs: 100,
     absencePolicy: quickLooks,
     rateLimitBackOff: quickBackOff,
     processingRest: quickProcessing,

@@ -198,7 +198,7 @@ export class PublishingWorld {
       config: { ...quick, ...config },
       clock: wallClock,
       logger,
-      pollMs: 25,
+      pollMs: 100,
       absencePolicy: quickLooks,
       rateLimitBackOff: quickBackOff,
       processingRest: quickProcessing,
