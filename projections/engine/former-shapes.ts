@@ -1,4 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
+import { backOff } from '#contracts/base/back-off.ts';
+import { pause } from '#contracts/base/pause.ts';
+import type { Consumer } from '#runtime/consuming/consume.ts';
 import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
@@ -6,9 +9,13 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { groupOf, type Projection } from '../index.ts';
 import { viewOf } from '../shapes.ts';
+import { type ProjectOptions, projectUnannounced } from './project.ts';
 import { tableOf } from './tables.ts';
 
-/** The shapes of another build, former or newer: their tables go when no process reads them any more. */
+/**
+ * The shapes of another build: this one writes the former shape for as long as it has tables, and the tables of any go
+ * when no process reads them any more.
+ */
 
 interface OtherShape {
   readonly shape: number;
@@ -99,3 +106,78 @@ const dropShape = async (pool: Pool, { name }: Projection, shape: number): Promi
   });
   return dropped;
 };
+
+/** Between two tries to write a former shape, milliseconds. */
+const retries = { firstMs: 1_000, maxMs: 60_000 };
+const followMs = 1_000;
+
+/**
+ * Writes the former shape as one more member of its consumer group, beside the projections of the former build or alone:
+ * a lane is one member's, and its position moves with its rows, so the group loses and doubles nothing, whoever leaves it
+ * in whatever way. It passes events that the former build cannot read, at which the lanes of that build rest. It announces
+ * nothing: the tables are there for processes of the former build alone.
+ */
+export class FormerWriter {
+  readonly #options: ProjectOptions;
+  readonly #former: Projection;
+  readonly #live: () => Promise<number | null>;
+  #consumer: Consumer | null = null;
+  #reason: string | null = null;
+
+  /** @param live the generation of the former shape that is live; null: it has no tables */
+  constructor(options: ProjectOptions, former: Projection, live: () => Promise<number | null>) {
+    this.#options = options;
+    this.#former = former;
+    this.#live = live;
+  }
+
+  get consumer(): Consumer | null {
+    return this.#consumer;
+  }
+
+  /** Why the former shape is not written; null where it is, or has no tables. */
+  get reason(): string | null {
+    return this.#reason;
+  }
+
+  /** A former shape that cannot be written stops nothing of this build: it is said, and tried again. */
+  async run(): Promise<void> {
+    const { signal, logger } = this.#options;
+    const { name, shape } = this.#former;
+    for (let failures = 0; !signal.aborted; ) {
+      try {
+        const generation = await this.#live().catch(() => null);
+        if (generation !== null) await this.#write(generation);
+        else await pause(followMs, signal);
+        failures = 0;
+      } catch (error) {
+        if (signal.aborted) return;
+        this.#reason = `shape ${shape} is not written: ${error instanceof Error ? error.message : String(error)}`;
+        logger.warn({ projection: name, err: error }, this.#reason);
+        await pause(backOff(failures, retries), signal);
+        failures += 1;
+      }
+    }
+  }
+
+  /** Until another generation is live, or none. */
+  async #write(generation: number): Promise<void> {
+    const { signal, logger } = this.#options;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    this.#consumer = projectUnannounced(this.#former, generation, { ...this.#options, signal: either });
+    const { name, shape } = this.#former;
+    logger.info({ projection: name, shape, generation }, 'projecting for processes of the former release');
+    const ended = this.#consumer.done.finally(() => over.abort());
+    ended.catch(() => undefined);
+    while (!either.aborted) {
+      await pause(followMs, either);
+      if (!either.aborted) this.#reason = null;
+      // A consumer that runs waits for the database by itself.
+      if ((await this.#live().catch(() => generation)) !== generation) over.abort();
+    }
+    await ended.finally(() => {
+      this.#consumer = null;
+    });
+  }
+}

@@ -28,6 +28,13 @@ const installation = async () => {
   return { world, ...actsIn(world) };
 };
 
+/** Until projections announce that they write this generation. */
+const untilFollowed = ({ pool }: ProjectionWorld, generation: number) =>
+  until(`generation ${generation} is followed`, async () => {
+    const { rows } = await pool.query('select from ops.projection_readers where generation = $1', [generation]);
+    return rows.length > 0;
+  });
+
 const actsIn = (world: ProjectionWorld) => {
   const { pool } = world;
   const write = async (name: string): Promise<void> => {
@@ -66,6 +73,17 @@ const actsIn = (world: ProjectionWorld) => {
     afterFile(end);
     return { ...running, end };
   };
+  /** In a process of its own, which can be killed. */
+  const run = async (build: Build) => {
+    const child = spawn(process.execPath, [program, world.url, build], { stdio: ['ignore', 'inherit', 'inherit'] });
+    afterFile(() => void child.kill('SIGKILL'));
+    const end = async (by: NodeJS.Signals): Promise<void> => {
+      child.kill(by);
+      await once(child, 'exit');
+    };
+    await untilFollowed(world, 1);
+    return { end };
+  };
   const use = async (build: Build, standBackMs = 0) => {
     const stop = new AbortController();
     const used = await useReadModels({ ...world, of: builds[build], standBackMs, signal: stop.signal });
@@ -87,7 +105,7 @@ const actsIn = (world: ProjectionWorld) => {
   };
   const agrees = async (build: Build): Promise<void> =>
     assert.deepEqual((await compareWithReplay({ ...world, only: builds[build] })).differences, []);
-  return { write, shows, untilShown, has, tables, start, use, forget, dies, agrees };
+  return { write, shows, untilShown, has, tables, start, run, use, forget, dies, agrees };
 };
 
 suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => {
@@ -158,6 +176,79 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
     await until('the newer shape is gone', async () => !(await has('newer')));
     await again.end();
     await agrees('former');
+  });
+
+  for (const leaves of ['with a goodbye', 'killed'] as const) {
+    t(`readers of the former shape see new rows when the last projections of their build leave ${leaves}`, async () => {
+      const { write, untilShown, has, start, run, use, agrees } = await installation();
+      const former = await run('former');
+      const api = await use('former');
+      await write('one');
+      await untilShown('former', 'one');
+      const [first, second] = [start('newer'), start('newer')];
+      await until('both project', () => [first, second].every((one) => one.status()[0]?.generation === 2));
+      // It leaves in the middle of what is written.
+      const names = Array.from({ length: 60 }, (_, n) => `meanwhile ${n}`);
+      const written = (async () => {
+        for (const name of names) await write(name);
+      })();
+      await untilShown('former', 'meanwhile 5');
+      await former.end(leaves === 'killed' ? 'SIGKILL' : 'SIGTERM');
+      await written;
+      await untilShown('former', ...names);
+      await agrees('former');
+      // One of the newer leaves, too.
+      await first.end();
+      await write('late');
+      await untilShown('former', 'late');
+      assert.equal(await second.check(), null);
+      await api.stop();
+      await until('the former shape is gone', async () => !(await has('former')));
+      await write('alone');
+      await untilShown('newer', 'alone', 'late', ...names);
+      assert.equal(await second.check(), null);
+      await second.end();
+      await agrees('newer');
+    });
+  }
+
+  t('readers of the newer shape see new rows when only projections of the former build are left', async () => {
+    const { write, untilShown, start, use, agrees, world } = await installation();
+    const former = start('former');
+    const newer = start('newer');
+    await untilFollowed(world, 2);
+    const api = await use('newer');
+    const old = await use('former');
+    await newer.end();
+    await write('one');
+    await Promise.all([untilShown('former', 'one'), untilShown('newer', 'one')]);
+    const again = start('newer');
+    await write('two');
+    await Promise.all([untilShown('former', 'two'), untilShown('newer', 'two')]);
+    await former.end();
+    await write('three');
+    await Promise.all([untilShown('former', 'three'), untilShown('newer', 'three')]);
+    await api.stop();
+    await old.stop();
+    await again.end();
+    await agrees('former');
+    await agrees('newer');
+  });
+
+  t('tables that the former build makes anew are written by the newer one, too', async () => {
+    const { write, untilShown, has, start, use } = await installation();
+    await write('one');
+    const newer = start('newer');
+    await until('the former shape is gone', async () => !(await has('former')));
+    await untilShown('newer', 'one');
+    const back = start('former');
+    const api = await use('former', 30_000);
+    await back.end();
+    await write('two');
+    await untilShown('former', 'one', 'two');
+    assert.equal(await newer.check(), null);
+    await api.stop();
+    await newer.end();
   });
 
   t('of several processes that need a shape at once one makes it', async () => {
