@@ -111,24 +111,37 @@ const dropShape = async (pool: Pool, { name }: Projection, shape: number): Promi
 const retries = { firstMs: 1_000, maxMs: 60_000 };
 const followMs = 1_000;
 
+/** What the database knows of a former shape. */
+interface FormerPlace {
+  /** The generation that is live; null: it has no tables. */
+  live(): Promise<number | null>;
+  /** Says that this process writes the generation. */
+  announce(generation: number): Promise<void>;
+  leave(): Promise<void>;
+}
+
+/**
+ * The name under which projections announce that they write the shape of a former build: not that of its own, because the
+ * tables are there for processes of that build alone.
+ */
+export const writersOf = (name: string): string => `former ${name}`;
+
 /**
  * Writes the former shape as one more member of its consumer group, beside the projections of the former build or alone:
  * a lane is one member's, and its position moves with its rows, so the group loses and doubles nothing, whoever leaves it
- * in whatever way. It passes events that the former build cannot read, at which the lanes of that build rest. It announces
- * nothing: the tables are there for processes of the former build alone.
+ * in whatever way. It passes events that the former build cannot read, at which the lanes of that build rest.
  */
 export class FormerWriter {
   readonly #options: ProjectOptions;
   readonly #former: Projection;
-  readonly #live: () => Promise<number | null>;
+  readonly #place: FormerPlace;
   #consumer: Consumer | null = null;
   #reason: string | null = null;
 
-  /** @param live the generation of the former shape that is live; null: it has no tables */
-  constructor(options: ProjectOptions, former: Projection, live: () => Promise<number | null>) {
+  constructor(options: ProjectOptions, former: Projection, place: FormerPlace) {
     this.#options = options;
     this.#former = former;
-    this.#live = live;
+    this.#place = place;
   }
 
   get consumer(): Consumer | null {
@@ -146,7 +159,7 @@ export class FormerWriter {
     const { name, shape } = this.#former;
     for (let failures = 0; !signal.aborted; ) {
       try {
-        const generation = await this.#live().catch(() => null);
+        const generation = await this.#place.live().catch(() => null);
         if (generation !== null) await this.#write(generation);
         else await pause(followMs, signal);
         failures = 0;
@@ -170,14 +183,17 @@ export class FormerWriter {
     logger.info({ projection: name, shape, generation }, 'projecting for processes of the former release');
     const ended = this.#consumer.done.finally(() => over.abort());
     ended.catch(() => undefined);
+    const { live, announce, leave } = this.#place;
     while (!either.aborted) {
+      // A consumer that runs waits for the database by itself.
+      await announce(generation).catch(() => undefined);
       await pause(followMs, either);
       if (!either.aborted) this.#reason = null;
-      // A consumer that runs waits for the database by itself.
-      if ((await this.#live().catch(() => generation)) !== generation) over.abort();
+      if ((await live().catch(() => generation)) !== generation) over.abort();
     }
-    await ended.finally(() => {
+    await ended.finally(async () => {
       this.#consumer = null;
+      await leave().catch(() => undefined);
     });
   }
 }

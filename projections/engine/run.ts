@@ -6,7 +6,7 @@ import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import { type Projection, projectionOf, projections } from '../index.ts';
-import { FormerShapes, FormerWriter } from './former-shapes.ts';
+import { FormerShapes, FormerWriter, writersOf } from './former-shapes.ts';
 import { announcementSeconds, type ProjectOptions, project } from './project.ts';
 import { makeShape } from './rebuild.ts';
 
@@ -156,9 +156,13 @@ class Runner {
     this.#projection = projection;
     this.#former = new FormerShapes({ ...options, projection });
     const { name, former } = projection;
-    const liveFormer = async () =>
-      (await generations.of(name)).find(({ shape }) => shape === former?.shape)?.live ?? null;
-    this.#formerWriter = former === null ? null : new FormerWriter(options, former, liveFormer);
+    const instance = randomUUID();
+    const place = {
+      live: async () => (await generations.of(name)).find(({ shape }) => shape === former?.shape)?.live ?? null,
+      announce: (generation: number) => generations.announce({ instance, name: writersOf(name), generation }),
+      leave: () => generations.leave(instance),
+    };
+    this.#formerWriter = former === null ? null : new FormerWriter(options, former, place);
   }
 
   get consumers(): readonly Consumer[] {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { pause } from '#contracts/base/pause.ts';
 import { type Projection, projections } from '../index.ts';
+import { writersOf } from './former-shapes.ts';
 import { announcementSeconds, type ProjectOptions, projectUnannounced } from './project.ts';
 import { makeShape } from './rebuild.ts';
 import { liveGeneration, migrate } from './tables.ts';
@@ -122,7 +123,7 @@ interface ShapeRow {
   readonly name: string;
   readonly shape: number;
   readonly live: number;
-  /** Whether projections announce that they write it. */
+  /** Whether projections, of this build or a newer one, announce that they write it. */
   readonly followed: boolean;
 }
 
@@ -163,6 +164,7 @@ class FreshShapes {
       if (!isOver || performance.now() < kept.endsAfter) return;
       this.#kept.delete(name);
       await kept.end();
+      this.#options.logger.info({ projection: name, shape }, 'projections write this shape again');
     } else if (own?.followed === false && shapes.length > 1) this.#write(projection, own.live);
   }
 
@@ -193,8 +195,9 @@ class FreshShapes {
       name: 'shapes-followed',
       text: `
         select name, shape, live, exists (select from ops.projection_readers r
-          where r.name = p.name and r.generation = p.live and r.until > now()) as followed
+          where r.name in (p.name, $1 || p.name) and r.generation = p.live and r.until > now()) as followed
         from ops.projections p where live is not null`,
+      values: [writersOf('')],
     });
     return rows;
   }

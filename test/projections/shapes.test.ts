@@ -16,6 +16,7 @@ import { type ProjectionWorld, projectionWorld } from '#test/support/projection-
 import { campaignFields } from '#test/support/samples.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 import { type Build, builds, dropAfterMs } from './shape-builds.ts';
 
 const program = built(path.join(import.meta.dirname, 'shape-process.ts'));
@@ -84,9 +85,33 @@ const actsIn = (world: ProjectionWorld) => {
     await untilFollowed(world, 1);
     return { end };
   };
+  const lines: string[] = [];
+  let looked = 0;
+  /** A reader that announces itself and leaves all else to projections, as that of an older build does. */
+  const read = async (build: Build) => {
+    const instance = randomUUID();
+    await pool.query(
+      `insert into ops.shape_readers (instance, shapes, until) values ($1, $2, now() + interval '1 hour')`,
+      [instance, Object.fromEntries(builds[build].map(({ name, shape }) => [name, shape]))],
+    );
+    return { end: () => pool.query('delete from ops.shape_readers where instance = $1', [instance]) };
+  };
+  /** What processes that read said of the shapes that they write, and how often they looked who does. */
+  const said = () => lines.filter((line) => line.includes('write this shape'));
+  const looks = () => looked;
   const use = async (build: Build, standBackMs = 0) => {
     const stop = new AbortController();
-    const used = await useReadModels({ ...world, of: builds[build], standBackMs, signal: stop.signal });
+    const pool = withMembers(world.pool, {
+      query: ((...args: Parameters<typeof world.pool.query>) => {
+        const [{ name = '' }] = args as unknown as readonly [{ readonly name?: string }];
+        if (name === 'shapes-followed') looked += 1;
+        return world.pool.query(...args);
+      }) as typeof world.pool.query,
+    });
+    const info = (_of: object, line: string): unknown => lines.push(line);
+    const logger = withMembers(world.logger, { info: info as typeof world.logger.info });
+    const options = { ...world, pool, logger, of: builds[build], standBackMs, signal: stop.signal };
+    const used = await useReadModels(options);
     afterFile(() => used.stop());
     return used;
   };
@@ -105,7 +130,7 @@ const actsIn = (world: ProjectionWorld) => {
   };
   const agrees = async (build: Build): Promise<void> =>
     assert.deepEqual((await compareWithReplay({ ...world, only: builds[build] })).differences, []);
-  return { write, shows, untilShown, has, tables, start, run, use, forget, dies, agrees };
+  return { write, shows, untilShown, has, tables, start, run, read, use, said, looks, forget, dies, agrees };
 };
 
 suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => {
@@ -180,9 +205,9 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
 
   for (const leaves of ['with a goodbye', 'killed'] as const) {
     t(`readers of the former shape see new rows when the last projections of their build leave ${leaves}`, async () => {
-      const { write, untilShown, has, start, run, use, agrees } = await installation();
+      const { world, write, untilShown, has, start, run, read, agrees } = await installation();
       const former = await run('former');
-      const api = await use('former');
+      const api = await read('former');
       await write('one');
       await untilShown('former', 'one');
       const [first, second] = [start('newer'), start('newer')];
@@ -202,37 +227,67 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
       await write('late');
       await untilShown('former', 'late');
       assert.equal(await second.check(), null);
-      await api.stop();
+      assert.deepEqual(
+        second.consumers().map(({ group }) => group),
+        ['projection-campaigns-v2', 'projection-campaigns-v1'],
+      );
+      await api.end();
       await until('the former shape is gone', async () => !(await has('former')));
       await write('alone');
       await untilShown('newer', 'alone', 'late', ...names);
       assert.equal(await second.check(), null);
+      await until('nobody writes the former shape', () => second.consumers().length === 1);
       await second.end();
       await agrees('newer');
+      assert.deepEqual(
+        (await world.pool.query('select name from ops.projection_readers where name ~ $1', ['former'])).rows,
+        [],
+      );
     });
   }
 
   t('readers of the newer shape see new rows when only projections of the former build are left', async () => {
-    const { write, untilShown, start, use, agrees, world } = await installation();
+    const { write, untilShown, start, use, agrees, world, said } = await installation();
     const former = start('former');
     const newer = start('newer');
     await untilFollowed(world, 2);
     const api = await use('newer');
-    const old = await use('former');
     await newer.end();
     await write('one');
     await Promise.all([untilShown('former', 'one'), untilShown('newer', 'one')]);
+    assert.deepEqual(said(), ['no projections write this shape: this process does']);
     const again = start('newer');
     await write('two');
     await Promise.all([untilShown('former', 'two'), untilShown('newer', 'two')]);
-    await former.end();
+    await until('the api leaves it to them', () => said().length > 1);
+    assert.deepEqual(said().slice(1), ['projections write this shape again']);
     await write('three');
-    await Promise.all([untilShown('former', 'three'), untilShown('newer', 'three')]);
+    await untilShown('newer', 'three');
     await api.stop();
-    await old.stop();
     await again.end();
+    await former.end();
     await agrees('former');
     await agrees('newer');
+  });
+
+  t('a reader of the former shape leaves it to newer projections that write it', async () => {
+    const { write, untilShown, start, use, world, said, looks } = await installation();
+    const former = start('former');
+    const newer = start('newer');
+    await untilFollowed(world, 2);
+    const api = await use('former');
+    await former.end();
+    const before = looks();
+    await write('one');
+    await Promise.all([untilShown('former', 'one'), untilShown('newer', 'one')]);
+    await until('the reader has looked who writes', () => looks() > before + 1);
+    assert.deepEqual(said(), []);
+    // Alone it writes it.
+    await newer.end();
+    await write('two');
+    await untilShown('former', 'two');
+    assert.deepEqual(said(), ['no projections write this shape: this process does']);
+    await api.stop();
   });
 
   t('tables that the former build makes anew are written by the newer one, too', async () => {
