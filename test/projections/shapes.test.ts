@@ -7,7 +7,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import path from 'node:path';
-import { makeShape } from '#projections/engine/rebuild.ts';
+import { makeShape, withRebuildLock } from '#projections/engine/rebuild.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { useReadModels } from '#projections/engine/use.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -268,6 +268,24 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
     await former.end();
     await agrees('former');
     await agrees('newer');
+  });
+
+  t('the former shape is written while the newer one is still being made', async () => {
+    const { world, write, untilShown, has, start, read } = await installation();
+    const former = start('former');
+    const api = await read('former');
+    await write('one');
+    await untilShown('former', 'one');
+    await withRebuildLock(world.pool, 'campaigns', AbortSignal.timeout(120_000), async () => {
+      const newer = start('newer');
+      await until('the newer one waits', () => newer.status()[0]?.reason?.includes('are being made'));
+      await former.end();
+      await write('two');
+      await untilShown('former', 'two');
+      assert.equal(await has('newer'), false);
+      await newer.end();
+    });
+    await api.end();
   });
 
   t('a reader of the former shape leaves it to newer projections that write it', async () => {
