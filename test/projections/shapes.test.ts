@@ -7,6 +7,7 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import path from 'node:path';
+import { projectUnannounced } from '#projections/engine/project.ts';
 import { makeShape, withRebuildLock } from '#projections/engine/rebuild.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { useReadModels } from '#projections/engine/use.ts';
@@ -286,6 +287,30 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
       await newer.end();
     });
     await api.end();
+  });
+
+  t('a consumer that announces nothing passes events once its tables were dropped', async () => {
+    const { world, write, has, start } = await installation();
+    const newer = start('newer');
+    await until('the former shape is gone', async () => !(await has('former')));
+    await newer.end();
+    const over = new AbortController();
+    const consumer = projectUnannounced(builds.former[0], 1, { ...world, signal: over.signal });
+    await write('one');
+    const head = await world.store.head();
+    await until('it has passed the event, or stopped', async () => {
+      if ([...consumer.status().values()].some(({ state }) => state !== 'running')) return true;
+      const { rows } = await world.pool.query(
+        `select position from ops.consumer_positions where consumer_group = 'projection-campaigns-v1'`,
+      );
+      return BigInt(rows[0]?.position ?? -1) === head;
+    });
+    assert.deepEqual(
+      [...consumer.status().values()].map(({ state, reason }) => ({ state, reason })),
+      [{ state: 'running', reason: null }],
+    );
+    over.abort();
+    await consumer.done;
   });
 
   t('a reader of the former shape leaves it to newer projections that write it', async () => {
