@@ -162,6 +162,7 @@ export class FormerWriter {
         const generation = await this.#place.live().catch(() => null);
         if (generation !== null) await this.#write(generation);
         else await pause(followMs, signal);
+        this.#reason = null;
         failures = 0;
       } catch (error) {
         if (signal.aborted) return;
