@@ -11,7 +11,7 @@ import { media } from './models/media.ts';
 import { posts } from './models/posts.ts';
 import { clientAccounts, postTargetCounts, type Recount } from './models/recounts.ts';
 import { reports } from './models/reports.ts';
-import { postTargets } from './models/targets.ts';
+import { postTargets, targetsOfShape1 } from './models/targets.ts';
 import { teamInvites } from './models/team-invites.ts';
 import { webhooks } from './models/webhook-endpoints.ts';
 import { workspaces } from './models/workspaces.ts';
@@ -26,9 +26,18 @@ export interface Projection {
   /** In the order of writing: owners before the rows that they count. */
   readonly models: readonly Model[];
   readonly recounts: readonly Recount[];
+  /**
+   * The shape of the release before, as this build writes it while processes of that release read it: their own
+   * projections may have left. Null: it is the same shape.
+   */
+  readonly former: Projection | null;
 }
 
-const table: readonly Omit<Projection, 'shape'>[] = [
+interface Entry extends Omit<Projection, 'shape' | 'former'> {
+  readonly former?: Pick<Projection, 'shape' | 'models'>;
+}
+
+const table: readonly Entry[] = [
   {
     name: 'workspaces',
     topics: ['workspace'],
@@ -41,7 +50,13 @@ const table: readonly Omit<Projection, 'shape'>[] = [
     models: [clients, invites, accounts],
     recounts: [clientAccounts],
   },
-  { name: 'posts', topics: ['posts'], models: [posts, postTargets], recounts: [postTargetCounts] },
+  {
+    name: 'posts',
+    topics: ['posts'],
+    models: [posts, postTargets],
+    recounts: [postTargetCounts],
+    former: { shape: 1, models: [posts, targetsOfShape1] },
+  },
   { name: 'approvals', topics: ['posts'], models: [approvals], recounts: [] },
   { name: 'media', topics: ['media'], models: [media], recounts: [] },
   { name: 'webhooks', topics: ['webhooks'], models: [webhooks], recounts: [] },
@@ -49,7 +64,10 @@ const table: readonly Omit<Projection, 'shape'>[] = [
   { name: 'campaigns', topics: ['posts'], models: [campaigns], recounts: [] },
 ];
 
-export const projections: readonly Projection[] = table.map((one) => ({ ...one, shape: shapeOf(one.name) }));
+export const projections: readonly Projection[] = table.map(({ former, ...one }) => ({
+  ...{ ...one, shape: shapeOf(one.name) },
+  former: former === undefined ? null : { ...one, ...former, former: null },
+}));
 
 /** @throws when there is no projection of that name. */
 export const projectionOf = (name: string, of: readonly Projection[] = projections): Projection => {

@@ -124,6 +124,24 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   };
 };
 
+/**
+ * A model of a former shape, folded by this build: the same rows without some columns, and with what that shape has no
+ * word for said in its own. Its indexes are those of its tables, which this build never makes.
+ */
+export const formerModel = <Own extends object>(
+  model: Model<Own>,
+  { without, said }: { readonly without: readonly (keyof Own & string)[]; readonly said: (row: Own) => Own },
+): Model<Own> => ({
+  ...model,
+  columns: Object.fromEntries(
+    Object.entries(model.columns).filter(([name]) => !without.some((one) => one === name)),
+  ) as Model<Own>['columns'],
+  fold: (row, event) => {
+    const own = model.fold(row, event);
+    return own === null ? null : said(own);
+  },
+});
+
 /** A handler for an event that needs a row: without one it returns null. */
 export const change =
   <Own, Data>(made: (row: Own, data: Data, event: DecodedEvent) => Own) =>

@@ -6,7 +6,7 @@ import type { Consumer } from '#runtime/consuming/consume.ts';
 import { restingOf } from '#runtime/consuming/lane-health.ts';
 import { stopsLane } from '#runtime/process/faults.ts';
 import { type Projection, projectionOf, projections } from '../index.ts';
-import { FormerShapes } from './former-shapes.ts';
+import { FormerShapes, FormerWriter, writersOf } from './former-shapes.ts';
 import { announcementSeconds, type ProjectOptions, project } from './project.ts';
 import { makeShape } from './rebuild.ts';
 
@@ -31,7 +31,7 @@ export interface RunningProjections {
   /** Resolves when the signal ends all runners; rejects with the first error that a runner cannot recover from. */
   readonly done: Promise<void>;
   status(): readonly ProjectionStatus[];
-  /** The running consumers, one for each projection. */
+  /** The running consumers: one for each projection, and one for its former shape while that has tables. */
   consumers(): readonly Consumer[];
   /** For /readyz: rejects with the reasons when a runner is stopped, waits for a dependency or makes its shape. */
   check(): Promise<string | null>;
@@ -142,6 +142,7 @@ class Runner {
   readonly #generations: Generations;
   readonly #projection: Projection;
   readonly #former: FormerShapes;
+  readonly #formerWriter: FormerWriter | null;
   readonly #instance = randomUUID();
   #generation: number | null = null;
   #consumer: Consumer | null = null;
@@ -154,29 +155,47 @@ class Runner {
     this.#generations = generations;
     this.#projection = projection;
     this.#former = new FormerShapes({ ...options, projection });
+    const { name, former } = projection;
+    const instance = randomUUID();
+    const place = {
+      live: async () => (await generations.of(name)).find(({ shape }) => shape === former?.shape)?.live ?? null,
+      announce: (generation: number) => generations.announce({ instance, name: writersOf(name), generation }),
+      leave: () => generations.leave(instance),
+    };
+    this.#formerWriter = former === null ? null : new FormerWriter(options, former, place);
   }
 
-  get consumer(): Consumer | null {
-    return this.#consumer;
+  get consumers(): readonly Consumer[] {
+    return [this.#consumer, this.#formerWriter?.consumer].filter((one) => one !== null && one !== undefined);
   }
 
   status(): ProjectionStatus {
-    const ill = [...(this.#consumer?.status() ?? [])].filter(([, lane]) => lane.state !== 'running');
-    const reasons = ill.map(([lane, { state, reason, restsMs }]) => `${lane} ${state}: ${reason}${restingOf(restsMs)}`);
+    const reasons = this.consumers.flatMap((one) =>
+      [...one.status()].flatMap(([lane, { state, reason, restsMs }]) => {
+        if (state === 'running') return [];
+        const of = one === this.#consumer ? lane : `${one.group} ${lane}`;
+        return [`${of} ${state}: ${reason}${restingOf(restsMs)}`];
+      }),
+    );
+    const former = this.#formerWriter?.reason ?? null;
+    const all = former === null ? reasons : [...reasons, former];
     return {
       name: this.#projection.name,
       generation: this.#generation,
-      reason: this.#waits ?? (reasons.length === 0 ? null : reasons.join('; ')),
+      reason: this.#waits ?? (all.length === 0 ? null : all.join('; ')),
     };
   }
 
   async run(): Promise<void> {
-    const { signal } = this.#options;
     try {
-      while (!signal.aborted) await this.#follow();
+      await Promise.all([this.#followAll(), this.#formerWriter?.run()]);
     } finally {
       await this.#generations.leave(this.#instance).catch(() => undefined);
     }
+  }
+
+  async #followAll(): Promise<void> {
+    while (!this.#options.signal.aborted) await this.#follow();
   }
 
   /** Consumes for the generation that is live now, until another one goes live. */
@@ -265,7 +284,7 @@ export const runProjections = (options: RunOptions): RunningProjections => {
   return {
     done,
     status,
-    consumers: () => runners.flatMap((runner) => runner.consumer ?? []),
+    consumers: () => runners.flatMap((runner) => runner.consumers),
     check: async () => {
       const ill = status().filter((one) => one.reason !== null);
       if (ill.length > 0) throw new Error(ill.map(({ name, reason }) => `${name}: ${reason}`).join('; '));

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { Pool } from 'pg';
 import { pause } from '#contracts/base/pause.ts';
 import { type Projection, projections } from '../index.ts';
-import { announcementSeconds, type ProjectOptions } from './project.ts';
+import { writersOf } from './former-shapes.ts';
+import { announcementSeconds, type ProjectOptions, projectUnannounced } from './project.ts';
 import { makeShape } from './rebuild.ts';
 import { liveGeneration, migrate } from './tables.ts';
 
@@ -11,8 +12,8 @@ import { liveGeneration, migrate } from './tables.ts';
 /** A process that does not renew its announcement for this long is dead. Seconds. */
 const readerSeconds = 180;
 const renewMs = (readerSeconds * 1_000) / 3;
-/** How often a process that made a shape looks whether the projections follow it, milliseconds. */
-const followedLookMs = 10_000;
+/** How often a process looks whether projections write what it reads, milliseconds. */
+const freshLookMs = 2_000;
 /** How long a process leaves it to the projections of its build to make a missing shape, milliseconds. */
 const standBackMs = 5_000;
 
@@ -30,19 +31,20 @@ export interface UsedReadModels {
 
 /**
  * Announces the process as a reader of its shapes, and resolves once all their views are there: of an empty database at
- * once, of a changed shape when a process has made it, this one where no other does. Where this process did, it keeps the
- * tables fresh until a process of the projections follows them; if it dies before that, reads are stale until one comes.
+ * once, of a changed shape when a process has made it, this one where no other does. It writes a shape that it made, or
+ * that another build beside it has in another form, for as long as no process of the projections does: those of the other
+ * build may be all that run, while a rollout is under way or taken back. If it dies, reads are stale until one comes.
  */
 export const useReadModels = async (options: UseOptions): Promise<UsedReadModels> => {
   const { pool, signal, logger, of = projections } = options;
   const stopping = new AbortController();
   const either = AbortSignal.any([signal, stopping.signal]);
   const instance = randomUUID();
-  const running: Promise<void>[] = [];
+  const fresh = new FreshShapes({ ...options, signal: either }, of);
   const make = async (projection: Projection): Promise<void> => {
     logger.info({ projection: projection.name }, 'waiting for the tables of this shape');
     const end = await makeShape({ ...options, signal: either }, projection);
-    if (end !== null) running.push(keepFresh(pool, projection, end, either));
+    if (end !== null) fresh.made(projection, end);
   };
   const renew = async (): Promise<void> => {
     for (await pause(renewMs, either); !either.aborted; await pause(renewMs, either)) {
@@ -60,7 +62,7 @@ export const useReadModels = async (options: UseOptions): Promise<UsedReadModels
     await migrate(pool, of);
     missing = await announce(pool, instance, of);
   }
-  running.push(renew());
+  const running = [renew(), fresh.run()];
   for (const projection of missing)
     if (!(await isMadeSoon(pool, projection, options.standBackMs ?? standBackMs, either))) await make(projection);
   return {
@@ -108,23 +110,95 @@ const isMadeSoon = async (
   return false;
 };
 
-/** @param end ends the consumer of this process */
-const keepFresh = async (
-  pool: Pool,
-  { name, shape }: Projection,
-  end: () => Promise<void>,
-  signal: AbortSignal,
-): Promise<void> => {
-  const isFollowed = async (): Promise<boolean> => {
-    const { rows } = await pool.query<{ followed: boolean }>(
-      `select exists (select from ops.projections p join ops.projection_readers r on r.name = p.name
-         and r.generation = p.live and r.until > now() where p.name = $1 and p.shape = $2) as followed`,
-      [name, shape],
-    );
-    return rows[0]?.followed === true;
-  };
-  // The announcement of the switch itself has lapsed by then.
-  await pause((announcementSeconds + 1) * 1_000, signal);
-  while (!signal.aborted && !(await isFollowed().catch(() => false))) await pause(followedLookMs, signal);
-  await end();
-};
+/** The consumer with which this process writes a shape. */
+interface Kept {
+  /** Null: the one that its maker started. */
+  readonly generation: number | null;
+  readonly end: () => Promise<void>;
+  /** Monotonic milliseconds; before that a projection that died may still be announced. */
+  readonly endsAfter: number;
+}
+
+interface ShapeRow {
+  readonly name: string;
+  readonly shape: number;
+  readonly live: number;
+  /** Whether projections, of this build or a newer one, announce that they write it. */
+  readonly followed: boolean;
+}
+
+/** Writes the shapes of a process that reads, where no projections of its build do. */
+class FreshShapes {
+  readonly #options: ProjectOptions;
+  readonly #of: readonly Projection[];
+  readonly #kept = new Map<string, Kept>();
+
+  constructor(options: ProjectOptions, of: readonly Projection[]) {
+    this.#options = options;
+    this.#of = of;
+  }
+
+  /** @param end ends the consumer that keeps the new tables fresh. The switch itself was announced, and that lapses. */
+  made({ name }: Projection, end: () => Promise<void>): void {
+    const endsAfter = performance.now() + (announcementSeconds + 1) * 1_000;
+    this.#kept.set(name, { generation: null, end, endsAfter });
+  }
+
+  async run(): Promise<void> {
+    const { signal } = this.#options;
+    for (await pause(freshLookMs, signal); !signal.aborted; await pause(freshLookMs, signal)) {
+      // Without an answer all stays as it is.
+      const rows = await this.#look().catch(() => null);
+      if (rows !== null) for (const projection of this.#of) await this.#keep(projection, rows);
+    }
+    await Promise.all([...this.#kept.values()].map(({ end }) => end()));
+  }
+
+  async #keep(projection: Projection, rows: readonly ShapeRow[]): Promise<void> {
+    const { name, shape } = projection;
+    const shapes = rows.filter((row) => row.name === name);
+    const own = shapes.find((row) => row.shape === shape);
+    const kept = this.#kept.get(name);
+    if (kept !== undefined) {
+      const isOver = own?.followed !== false || (kept.generation !== null && kept.generation !== own.live);
+      if (!isOver || performance.now() < kept.endsAfter) return;
+      this.#kept.delete(name);
+      await kept.end();
+      this.#options.logger.info({ projection: name, shape }, 'projections write this shape again');
+    } else if (own?.followed === false && shapes.length > 1) this.#write(projection, own.live);
+  }
+
+  #write(projection: Projection, generation: number): void {
+    const { signal, logger } = this.#options;
+    const { name, shape } = projection;
+    const over = new AbortController();
+    const either = AbortSignal.any([signal, over.signal]);
+    logger.info({ projection: name, shape, generation }, 'no projections write this shape: this process does');
+    const consumer = projectUnannounced(projection, generation, { ...this.#options, signal: either });
+    const kept: Kept = {
+      generation,
+      endsAfter: 0,
+      end: async () => {
+        over.abort();
+        await consumer.done.catch(() => undefined);
+      },
+    };
+    this.#kept.set(name, kept);
+    consumer.done.catch((error: unknown) => {
+      logger.warn({ projection: name, err: error }, 'this process cannot write the shape that it reads');
+      if (this.#kept.get(name) === kept) this.#kept.delete(name);
+    });
+  }
+
+  async #look(): Promise<readonly ShapeRow[]> {
+    const { rows } = await this.#options.pool.query<ShapeRow>({
+      name: 'shapes-followed',
+      text: `
+        select name, shape, live, exists (select from ops.projection_readers r
+          where r.name in (p.name, $1 || p.name) and r.generation = p.live and r.until > now()) as followed
+        from ops.projections p where live is not null`,
+      values: [writersOf('')],
+    });
+    return rows;
+  }
+}

@@ -12,7 +12,7 @@ import type {
   TargetStatus,
   undoStatuses,
 } from '#schemas/target.ts';
-import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
+import { change, defineModel, formerModel, type Row, unchanged } from '../engine/model.ts';
 import { targetPublisher } from '../webhooks/render/target.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import { countedSql, isAskedSql, slotAtSql, waitingSql } from './sql.ts';
@@ -491,6 +491,15 @@ export const postTargets = defineModel<Own, TargetEvent>({
     })),
     TargetRemovedOnPlatform: unchanged,
   },
+});
+
+/**
+ * Shape 1 shows what a network processes as an attempt that is under way. Its workers cannot read the acceptance: with a
+ * next action they would take the target's lease for nothing.
+ */
+export const targetsOfShape1 = formerModel<Own>(postTargets, {
+  without: ['processing_until'],
+  said: (row) => (row.status === 'processing' ? { ...row, status: 'publishing', next_action_at: null } : row),
 });
 
 /** The part of a post's body that a target shows. */

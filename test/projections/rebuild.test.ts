@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Projector } from '#projections/engine/apply.ts';
 import { PositionWatch } from '#projections/engine/positions.ts';
-import { rebuild } from '#projections/engine/rebuild.ts';
+import { rebuild, withRebuildLock } from '#projections/engine/rebuild.ts';
 import { type RunningProjections, runProjections } from '#projections/engine/run.ts';
 import { projectionOf } from '#projections/index.ts';
 import { view } from '#projections/shapes.ts';
@@ -272,15 +272,18 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
   });
 
   t('tables of another shape are not written: the runner makes its own, and says so meanwhile', async () => {
-    const { rows } = await world.pool.query<{ live: number }>(
-      `update ops.projections set shape = 0 where name = 'clients' returning live`,
-    );
-    await until('the runner says so', () =>
+    const says = () =>
       running
         .status()
-        .some((one) => one.name === 'clients' && /tables of shape 1 are being made/.test(one.reason ?? '')),
-    );
-    const former = rows[0]?.live ?? 0;
+        .some(({ name, reason }) => name === 'clients' && /tables of shape 1 are being made/.test(reason ?? ''));
+    // The making of so few rows may end between two questions: it waits for the lock until the question is answered.
+    const former = await withRebuildLock(world.pool, 'clients', stop.signal, async () => {
+      const { rows } = await world.pool.query<{ live: number }>(
+        `update ops.projections set shape = 0 where name = 'clients' returning live`,
+      );
+      await until('the runner says so', says);
+      return rows[0]?.live ?? 0;
+    });
     const own = () => running.status().find(({ name }) => name === 'clients')?.generation ?? 0;
     // Between its former tables and its own it has none for a moment, and nothing to say.
     await until('it runs on its own', () => own() > former);

@@ -1,5 +1,5 @@
 /** Two builds that differ in the shape of a projection: what the former calls `name`, the newer also shouts. */
-import type { Model } from '#projections/engine/model.ts';
+import { formerModel, type Model } from '#projections/engine/model.ts';
 import { type Projection, projectionOf } from '#projections/index.ts';
 
 const former = projectionOf('campaigns');
@@ -14,9 +14,20 @@ const shouting = (model: Model): Model =>
     },
   }) as Model;
 
+/** As the newer build writes the model of the former. */
+const asBefore = (model: Model): Model =>
+  formerModel(model as Model<{ shout: string }>, { without: ['shout'], said: (row) => row }) as Model;
+
 export const builds = {
   former: [former],
-  newer: [{ ...former, shape: former.shape + 1, models: former.models.map(shouting) }],
+  newer: [
+    {
+      ...former,
+      shape: former.shape + 1,
+      models: former.models.map(shouting),
+      former: { ...former, models: former.models.map((model) => asBefore(shouting(model))) },
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Projection[]>>;
 export type Build = keyof typeof builds;
 

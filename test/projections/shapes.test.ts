@@ -7,7 +7,8 @@ import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import path from 'node:path';
-import { makeShape } from '#projections/engine/rebuild.ts';
+import { projectUnannounced } from '#projections/engine/project.ts';
+import { makeShape, withRebuildLock } from '#projections/engine/rebuild.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { useReadModels } from '#projections/engine/use.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -16,6 +17,7 @@ import { type ProjectionWorld, projectionWorld } from '#test/support/projection-
 import { campaignFields } from '#test/support/samples.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 import { type Build, builds, dropAfterMs } from './shape-builds.ts';
 
 const program = built(path.join(import.meta.dirname, 'shape-process.ts'));
@@ -27,6 +29,13 @@ const installation = async () => {
   afterFile(() => world.close());
   return { world, ...actsIn(world) };
 };
+
+/** Until projections announce that they write this generation. */
+const untilFollowed = ({ pool }: ProjectionWorld, generation: number) =>
+  until(`generation ${generation} is followed`, async () => {
+    const { rows } = await pool.query('select from ops.projection_readers where generation = $1', [generation]);
+    return rows.length > 0;
+  });
 
 const actsIn = (world: ProjectionWorld) => {
   const { pool } = world;
@@ -66,9 +75,44 @@ const actsIn = (world: ProjectionWorld) => {
     afterFile(end);
     return { ...running, end };
   };
+  /** In a process of its own, which can be killed. */
+  const run = async (build: Build) => {
+    const child = spawn(process.execPath, [program, world.url, build], { stdio: ['ignore', 'inherit', 'inherit'] });
+    afterFile(() => void child.kill('SIGKILL'));
+    const end = async (by: NodeJS.Signals): Promise<void> => {
+      child.kill(by);
+      await once(child, 'exit');
+    };
+    await untilFollowed(world, 1);
+    return { end };
+  };
+  const lines: string[] = [];
+  let looked = 0;
+  /** A reader that announces itself and leaves all else to projections, as that of an older build does. */
+  const read = async (build: Build) => {
+    const instance = randomUUID();
+    await pool.query(
+      `insert into ops.shape_readers (instance, shapes, until) values ($1, $2, now() + interval '1 hour')`,
+      [instance, Object.fromEntries(builds[build].map(({ name, shape }) => [name, shape]))],
+    );
+    return { end: () => pool.query('delete from ops.shape_readers where instance = $1', [instance]) };
+  };
+  /** What processes that read said of the shapes that they write, and how often they looked who does. */
+  const said = () => lines.filter((line) => line.includes('write this shape'));
+  const looks = () => looked;
   const use = async (build: Build, standBackMs = 0) => {
     const stop = new AbortController();
-    const used = await useReadModels({ ...world, of: builds[build], standBackMs, signal: stop.signal });
+    const pool = withMembers(world.pool, {
+      query: ((...args: Parameters<typeof world.pool.query>) => {
+        const [{ name = '' }] = args as unknown as readonly [{ readonly name?: string }];
+        if (name === 'shapes-followed') looked += 1;
+        return world.pool.query(...args);
+      }) as typeof world.pool.query,
+    });
+    const info = (_of: object, line: string): unknown => lines.push(line);
+    const logger = withMembers(world.logger, { info: info as typeof world.logger.info });
+    const options = { ...world, pool, logger, of: builds[build], standBackMs, signal: stop.signal };
+    const used = await useReadModels(options);
     afterFile(() => used.stop());
     return used;
   };
@@ -87,7 +131,7 @@ const actsIn = (world: ProjectionWorld) => {
   };
   const agrees = async (build: Build): Promise<void> =>
     assert.deepEqual((await compareWithReplay({ ...world, only: builds[build] })).differences, []);
-  return { write, shows, untilShown, has, tables, start, use, forget, dies, agrees };
+  return { write, shows, untilShown, has, tables, start, run, read, use, said, looks, forget, dies, agrees };
 };
 
 suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => {
@@ -158,6 +202,151 @@ suite('two shapes of a read model', { waits: true, timeoutMs: 180_000 }, (t) => 
     await until('the newer shape is gone', async () => !(await has('newer')));
     await again.end();
     await agrees('former');
+  });
+
+  for (const leaves of ['with a goodbye', 'killed'] as const) {
+    t(`readers of the former shape see new rows when the last projections of their build leave ${leaves}`, async () => {
+      const { world, write, untilShown, has, start, run, read, agrees } = await installation();
+      const former = await run('former');
+      const api = await read('former');
+      await write('one');
+      await untilShown('former', 'one');
+      const [first, second] = [start('newer'), start('newer')];
+      await until('both project', () => [first, second].every((one) => one.status()[0]?.generation === 2));
+      // It leaves in the middle of what is written.
+      const names = Array.from({ length: 60 }, (_, n) => `meanwhile ${n}`);
+      const written = (async () => {
+        for (const name of names) await write(name);
+      })();
+      await untilShown('former', 'meanwhile 5');
+      await former.end(leaves === 'killed' ? 'SIGKILL' : 'SIGTERM');
+      await written;
+      await untilShown('former', ...names);
+      await agrees('former');
+      // One of the newer leaves, too.
+      await first.end();
+      await write('late');
+      await untilShown('former', 'late');
+      assert.equal(await second.check(), null);
+      assert.deepEqual(
+        second.consumers().map(({ group }) => group),
+        ['projection-campaigns-v2', 'projection-campaigns-v1'],
+      );
+      await api.end();
+      await until('the former shape is gone', async () => !(await has('former')));
+      await write('alone');
+      await untilShown('newer', 'alone', 'late', ...names);
+      assert.equal(await second.check(), null);
+      await until('nobody writes the former shape', () => second.consumers().length === 1);
+      await second.end();
+      await agrees('newer');
+      assert.deepEqual(
+        (await world.pool.query('select name from ops.projection_readers where name ~ $1', ['former'])).rows,
+        [],
+      );
+    });
+  }
+
+  t('readers of the newer shape see new rows when only projections of the former build are left', async () => {
+    const { write, untilShown, start, use, agrees, world, said } = await installation();
+    const former = start('former');
+    const newer = start('newer');
+    await untilFollowed(world, 2);
+    const api = await use('newer');
+    await newer.end();
+    await write('one');
+    await Promise.all([untilShown('former', 'one'), untilShown('newer', 'one')]);
+    assert.deepEqual(said(), ['no projections write this shape: this process does']);
+    const again = start('newer');
+    await write('two');
+    await Promise.all([untilShown('former', 'two'), untilShown('newer', 'two')]);
+    await until('the api leaves it to them', () => said().length > 1);
+    assert.deepEqual(said().slice(1), ['projections write this shape again']);
+    await write('three');
+    await untilShown('newer', 'three');
+    await api.stop();
+    await again.end();
+    await former.end();
+    await agrees('former');
+    await agrees('newer');
+  });
+
+  t('the former shape is written while the newer one is still being made', async () => {
+    const { world, write, untilShown, has, start, read } = await installation();
+    const former = start('former');
+    const api = await read('former');
+    await write('one');
+    await untilShown('former', 'one');
+    await withRebuildLock(world.pool, 'campaigns', AbortSignal.timeout(120_000), async () => {
+      const newer = start('newer');
+      await until('the newer one waits', () => newer.status()[0]?.reason?.includes('are being made'));
+      await former.end();
+      await write('two');
+      await untilShown('former', 'two');
+      assert.equal(await has('newer'), false);
+      await newer.end();
+    });
+    await api.end();
+  });
+
+  t('a consumer that announces nothing passes events once its tables were dropped', async () => {
+    const { world, write, has, start } = await installation();
+    const newer = start('newer');
+    await until('the former shape is gone', async () => !(await has('former')));
+    await newer.end();
+    const over = new AbortController();
+    const consumer = projectUnannounced(builds.former[0], 1, { ...world, signal: over.signal });
+    await write('one');
+    const head = await world.store.head();
+    await until('it has passed the event, or stopped', async () => {
+      if ([...consumer.status().values()].some(({ state }) => state !== 'running')) return true;
+      const { rows } = await world.pool.query(
+        `select position from ops.consumer_positions where consumer_group = 'projection-campaigns-v1'`,
+      );
+      return BigInt(rows[0]?.position ?? -1) === head;
+    });
+    assert.deepEqual(
+      [...consumer.status().values()].map(({ state, reason }) => ({ state, reason })),
+      [{ state: 'running', reason: null }],
+    );
+    over.abort();
+    await consumer.done;
+  });
+
+  t('a reader of the former shape leaves it to newer projections that write it', async () => {
+    const { write, untilShown, start, use, world, said, looks } = await installation();
+    const former = start('former');
+    const newer = start('newer');
+    await untilFollowed(world, 2);
+    const api = await use('former');
+    await former.end();
+    const before = looks();
+    await write('one');
+    await Promise.all([untilShown('former', 'one'), untilShown('newer', 'one')]);
+    await until('the reader has looked who writes', () => looks() > before + 1);
+    assert.deepEqual(said(), []);
+    // Alone it writes it.
+    await newer.end();
+    await write('two');
+    await untilShown('former', 'two');
+    assert.deepEqual(said(), ['no projections write this shape: this process does']);
+    await api.stop();
+  });
+
+  t('tables that the former build makes anew are written by the newer one, too', async () => {
+    const { write, untilShown, has, start, use } = await installation();
+    await write('one');
+    const newer = start('newer');
+    await until('the former shape is gone', async () => !(await has('former')));
+    await untilShown('newer', 'one');
+    const back = start('former');
+    const api = await use('former', 30_000);
+    await back.end();
+    await write('two');
+    await untilShown('former', 'one', 'two');
+    assert.equal(await newer.check(), null);
+    await api.stop();
+    await newer.end();
   });
 
   t('of several processes that need a shape at once one makes it', async () => {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { approvalTooLate } from '#domain/publish-failures.ts';
-import { postTargets } from '#projections/models/targets.ts';
-import { everyEventIsProjected, type Given, given, instant } from '#test/support/projecting.ts';
+import { rowOf } from '#projections/engine/model.ts';
+import { postTargets, targetsOfShape1 } from '#projections/models/targets.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
+import { everyEventIsProjected, type Given, given, history, instant, TestKeys } from '#test/support/projecting.ts';
 import { readModelsPool } from '#test/support/read-models.ts';
 import { failure } from '#test/support/samples.ts';
 import { claim, out, scheduled } from '#test/support/scheduled-post.ts';
@@ -372,6 +374,29 @@ suite('read models: targets', (t) => {
     });
     await sees([...over, move, moved, managed], { ...byUs, undo: 'done', next_action_at: instant(9) });
     await sees([moved], { status: 'pending', undo: null });
+  });
+
+  t('shape 1 has what a network processes as an attempt under way that asks nothing of its workers', async () => {
+    const { id, a, plan, fanOut, targetA: target } = scheduled();
+    const [first] = fanOut;
+    assert.ok(first !== undefined);
+    const codec = new EventCodec(new TestKeys());
+    const rowAfter = async (...events: readonly Given[]) => {
+      const decoded = await history([plan, first, ...events], { codec, workspaceId: id });
+      return rowOf(
+        targetsOfShape1,
+        decoded.filter(({ stream }) => stream === `target-${a}`),
+      );
+    };
+    const started = target('TargetPublishStarted', claim);
+    const accepted = target('TargetAcceptedByPlatform', {
+      ...{ ...claim, handle: { id: 'h1' }, askAt: instant(11), until: instant(40) },
+    });
+    const shown = await rowAfter(started, accepted);
+    assert.deepEqual([shown?.status, shown?.next_action_at, shown?.revision], ['publishing', null, 2]);
+    assert.equal((await rowAfter(started, accepted, target('TargetPublished', out)))?.status, 'published');
+    const columns = Object.keys(postTargets.columns).filter((name) => name !== 'processing_until');
+    assert.deepEqual(Object.keys(targetsOfShape1.columns), columns);
   });
 
   everyEventIsProjected(t, 'target');
