@@ -50,6 +50,8 @@ export interface OfferedLogin {
   /** Where the network tells the granted permissions apart from the code. */
   readonly granted?: readonly string[];
   readonly accounts: readonly AccountOffer[];
+  /** The login has more. Default false. */
+  readonly isCut?: boolean;
 }
 
 /** Whose login it is, and what it may post to: pages, channels, organizations. */
@@ -193,7 +195,8 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
     const declined = missingOf(options, granted);
     if (declined.length > 0) return refusal(refused(words.missing(declined)));
     if (offered.accounts.length === 0) return refusal(refused(words.none));
-    return { kind: 'accounts', accounts: offeredOf(options, exchanged, offered, granted) };
+    const { isCut = false } = offered;
+    return { kind: 'accounts', accounts: offeredOf(options, exchanged, offered, granted), ...(isCut ? { isCut } : {}) };
   };
   return {
     kind: 'consent',
