@@ -1,7 +1,7 @@
 import { type AccountSource, maxChoices } from '#contracts/ports/platform-account.ts';
 import type { AccountOffer, Login, OfferAccounts } from '../kit/consent.ts';
 import type { NotOk } from '../kit/errors.ts';
-import { isLeftOut, withoutFigures } from '../kit/figures.ts';
+import { inParts, isLeftOut, withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { accountFigures, postFigures } from './figures.ts';
@@ -25,20 +25,6 @@ type Organization = AccountOffer['profile'] & { readonly role: string };
 type Organizations = { readonly found: readonly Organization[]; readonly isCut: boolean };
 
 const none: Organizations = { found: [], isCut: false };
-
-/** Names of organizations, fifty a call. */
-const shownOf = async (call: Call, urns: readonly string[]): Promise<ReadonlyMap<string, Members> | NotOk> => {
-  const shown = new Map<string, Members>();
-  for (let at = 0; at < urns.length; at += perLookUp) {
-    const ids = urns.slice(at, at + perLookUp).map((urn) => urn.split(':').at(-1) ?? '');
-    const answer = await call(reading(`/organizations?ids=List(${ids.join(',')})`, 'BATCH_GET'));
-    if (answer.kind !== 'ok') return answer;
-    for (const [id, one] of Object.entries(membersOf(answer.body.results) ?? {})) {
-      shown.set(`urn:li:organization:${id}`, membersOf(one) ?? {});
-    }
-  }
-  return shown;
-};
 
 /** Those in which the member has one of these roles, each with the first. Where LinkedIn refuses all roles, its refusal. */
 const organizationsOf = async (call: Call, among: readonly string[], max: number): Promise<Organizations | NotOk> => {
@@ -65,13 +51,13 @@ const organizationsOf = async (call: Call, among: readonly string[], max: number
   const [refusal] = refused;
   if (refusal !== undefined && refused.length === among.length) return refusal;
   const all = [...roles].slice(0, max);
-  const shown = await shownOf(
-    call,
-    all.map(([urn]) => urn),
-  );
-  if ('kind' in shown) return shown;
-  const found = all.map(([externalId, role]) => {
-    const one = shown.get(externalId);
+  const ids = all.map(([urn]) => urn.split(':').at(-1) ?? '');
+  const look = (some: readonly string[]) => call(reading(`/organizations?ids=List(${some.join(',')})`, 'BATCH_GET'));
+  const parts = await inParts(ids, perLookUp, look);
+  if ('kind' in parts) return parts;
+  const shown: Members = Object.assign({}, ...parts.map(({ body }) => membersOf(body.results)));
+  const found = all.map(([externalId, role], at) => {
+    const one = shown[ids[at] ?? ''];
     const [username, displayName] = [textIn(one, 'vanityName') || null, textIn(one, 'localizedName') || null];
     return { externalId, role, username, displayName, avatarUrl: null };
   });

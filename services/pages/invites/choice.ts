@@ -97,8 +97,9 @@ const pageOf = ({ accounts }: KeptChoice, { query, page }: View): Shown => {
 /** What the guest is told of accounts of the login that are not here. */
 const missing = ({ accounts: { length }, offered, isCut = false }: KeptChoice): string => {
   if (offered <= length && !isCut) return '';
-  const count = isCut ? `more than ${offered}` : String(offered);
-  return `<p class="soft">The login has ${count} accounts; only the first ${length} are here.</p>`;
+  const has = isCut ? `more than ${offered}` : String(offered);
+  const here = length === 1 ? 'the first is here' : `the first ${length} are here`;
+  return `<p class="soft">The login has ${has} ${has === 'more than 1' ? 'account' : 'accounts'}; only ${here}.</p>`;
 };
 
 /** The search, and the way through the pages, of a choice that does not fit on one. */
@@ -152,7 +153,10 @@ ${lines.join('\n')}
   return page(words === null ? title : `Not connected: ${title}`, html);
 };
 
-/** Of an attempt that has led to accounts: connects the only one, or lets the guest choose. Answers where to go next. */
+/**
+ * Of an attempt that has led to accounts: connects the only one that the login has, or lets the guest choose. Answers where to
+ * go next.
+ */
 export const connectOffered = async (
   tools: InviteTools,
   ctx: Context,
@@ -166,7 +170,7 @@ export const connectOffered = async (
   if (first === undefined) throw new BrokenInvariant('no account was offered');
   if (offered.every(({ obstacle }) => obstacle !== undefined))
     throw refuse(`${nameOf(first.profile)}: ${first.obstacle}`);
-  if (offered.length === 1) {
+  if (offered.length === 1 && !isCut) {
     await connectAccount(tools, ctx, open, { platform, timezone, ...first });
     return open.path;
   }

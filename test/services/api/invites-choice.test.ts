@@ -139,6 +139,19 @@ suite('a choice among the accounts of a login', (t) => {
     }
   });
 
+  t('the one account that a login was cut to is not connected unasked', async () => {
+    offered = pages(1);
+    isCut = true;
+    const { clientId, path } = await linkOf();
+    const guest = it.guest();
+    const choice = await choiceOf(guest, path);
+    isCut = false;
+    assert.match((await guest.get(choice)).html, /The login has more than 1 account; only the first is here\./);
+    assert.deepEqual(await connectedOf(clientId), []);
+    assert.equal(await guest.sent(choice, { account: '0' }), path);
+    assert.deepEqual(await connectedOf(clientId), ['page-0']);
+  });
+
   t('of more accounts than are kept the guest is told, and no form reaches what is not there', async () => {
     offered = pages(2_100);
     const { clientId, path } = await linkOf();
