@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { consentOf, type OfferAccounts, type OfferedLogin } from '#infra/platforms/kit/consent.ts';
-import type { OAuthTable } from '#infra/platforms/kit/oauth.ts';
+import { type NetworkMethods, networkOf } from '#infra/platforms/kit/network.ts';
+import type { OAuthTable, RefreshStep } from '#infra/platforms/kit/oauth.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { suite } from '#test/support/suite.ts';
 import { type KitWorld, kitWorld, oauthOf, within } from './world.ts';
@@ -20,6 +21,13 @@ const two: OfferedLogin = {
     { profile: profileOf('3'), holder: 'page', obstacle: 'Your role may not publish.' },
   ],
 };
+
+const refreshStep: Omit<RefreshStep, 'kind'> = {
+  ...{ method: 'POST', url: '{tokens}/token', as: 'form', minAgeMs: 0 },
+  params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
+};
+/** The methods of a network of which a test needs none. */
+const none = {} as NetworkMethods;
 
 suite('consent of the kit', (t) => {
   let world: KitWorld;
@@ -132,6 +140,21 @@ suite('consent of the kit', (t) => {
     const left = [];
     for (const { accountId } of owners) left.push(await credentials.leave(accountId, 1));
     assert.deepEqual(left, ['left', 'left', 'last']);
+  });
+
+  t('a refresh token that rotates is no token of several accounts', () => {
+    const { tables, app, ...tools } = world.bound;
+    const network = (grant: OAuthTable['grant'], kind: 'rotates' | 'keeps') => {
+      const refresh = { ...refreshStep, kind };
+      const parts = { offer: async () => two, methods: () => none };
+      return networkOf({ ...parts, tables: { ...tables, oauth: oauthOf({ grant, refresh }) } }, tools, app);
+    };
+    for (const [grant, kind] of [
+      ['person', 'keeps'],
+      ['account', 'rotates'],
+    ] as const)
+      assert.equal(typeof network(grant, kind).refresher, 'function');
+    assert.throws(() => network('person', 'rotates'), /cannot be shared/);
   });
 
   t('the guest is told which permission is missing, also where the network tells it apart from the code', async () => {
