@@ -84,7 +84,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
     ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
-    ...(oauth.refresh === null
+    ...(oauth.refresh === null && oauth.mint === undefined
       ? {}
       : {
           refresher: (former, signal, { accountId }) =>
