@@ -6,7 +6,18 @@ import { startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import { startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { startThreads } from '#test/support/networks/threads/index.ts';
 import type { Fault } from '#test/support/networks/x/index.ts';
-import type { LivePost } from './live-networks.ts';
+
+/** One post that a network has; an album is one. */
+export interface MadePost {
+  /** The account, by its id on the network. */
+  readonly of: string;
+  readonly externalId: string;
+  /** As it was sent. */
+  readonly text: string;
+  /** External id; null: it replies to nothing. */
+  readonly replyTo: string | null;
+  readonly files: number;
+}
 
 /** A network that is simulated in this process. */
 export interface LiveNetwork {
@@ -24,7 +35,7 @@ export interface LiveNetwork {
   script(fault: Fault): void;
   /** No fault that waits for its call strikes any more. */
   calm(): void;
-  posts(): readonly Omit<LivePost, 'platform'>[];
+  posts(): readonly MadePost[];
   close(): void;
 }
 

@@ -62,7 +62,7 @@ export const moments: readonly Moment[] = [
   ...ofPinterest('POST /v5/oauth/token', 'lapse'),
   ...ofThreads('GET /:id/threads_publishing_limit', 'text'),
   ...ofThreads('POST /:id/threads', 'text'),
-  ...ofThreads('POST /:id/threads', 'album', 'is_carousel_item'),
+  ...ofThreads('POST /:id/threads', 'album', 'IMAGE'),
   ...ofThreads('POST /:id/threads', 'album', 'CAROUSEL'),
   ...ofThreads('GET /:id', 'text'),
   ...ofThreads('POST /:id/threads_publish', 'text'),

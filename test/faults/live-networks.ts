@@ -15,6 +15,7 @@ import {
   liveLinkedIn,
   livePinterest,
   liveThreads,
+  type MadePost,
   startFront,
 } from './live-kit.ts';
 
@@ -34,17 +35,8 @@ export interface LiveAccount {
   readonly externalId: string;
 }
 
-/** One post that a network has; an album is one. */
-export interface LivePost {
+export interface LivePost extends MadePost {
   readonly platform: LivePlatform;
-  /** The account, by its id on the network. */
-  readonly of: string;
-  readonly externalId: string;
-  /** As it was sent. */
-  readonly text: string;
-  /** External id; null: it replies to nothing. */
-  readonly replyTo: string | null;
-  readonly files: number;
 }
 
 /** Each has its own limits: a chat of Telegram takes 20 messages a minute. */
