@@ -231,6 +231,8 @@ export const targetEvents = {
     ...claim,
     failure: Failure,
     reconcileAt: Instant,
+    /** Where the network turns out to have nothing, no other attempt starts before. Absent: it named no instant. */
+    retryAt: Type.Optional(Instant),
     /** Absent: the network gave no answer. */
     reason: Type.Optional(Type.Enum(['restored'])),
   }),

@@ -63,7 +63,12 @@ export type BegunConsent =
 
 /** A login may have several accounts: the guest chooses among those. */
 export type FinishedConsent =
-  | { readonly kind: 'accounts'; readonly accounts: readonly OfferedAccount[] }
+  | {
+      readonly kind: 'accounts';
+      readonly accounts: readonly OfferedAccount[];
+      /** The login has more than these, of which the guest is told. Absent: it has none. */
+      readonly isCut?: boolean;
+    }
   | RefusedConnect;
 
 /** The guest's browser goes to the network, which sends it back to us with an answer (OAuth 2). */

@@ -127,8 +127,11 @@ export type PublishOutcome =
    * says that it made nothing. A connection that was lost, and an error of a server, prove neither.
    */
   | { readonly kind: 'nothing_sent'; readonly failure: Failure }
-  /** The boundary call was made, and its effect is unknown. */
-  | { readonly kind: 'unknown'; readonly failure: Failure };
+  /**
+   * The boundary call was made, and its effect is unknown. `retryAt`: the instant that the network named for another try, ISO
+   * 8601, which counts where the call turns out to have made nothing.
+   */
+  | { readonly kind: 'unknown'; readonly failure: Failure; readonly retryAt?: string };
 
 export type ReconcileOutcome =
   | {

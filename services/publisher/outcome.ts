@@ -171,7 +171,10 @@ const commandOf = (
       const failure = isUnreadable(target, context.conditions.latest.account.state)
         ? { ...outcomeNotAskable, platformCode, platformMessage }
         : outcome.failure;
-      return { ...claim, type: 'RecordUnknown', failure: cleanFailure(failure), reconcileAt };
+      const command = { ...claim, type: 'RecordUnknown', failure: cleanFailure(failure), reconcileAt } as const;
+      if (outcome.retryAt === undefined) return command;
+      const named = { retryAt: outcome.retryAt, failure };
+      return { ...command, retryAt: namedRetry(context, target.common.targetId, named, 0).retryAt };
     }
   }
 };

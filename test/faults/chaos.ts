@@ -17,8 +17,9 @@ import { FaultWorld, newSecretKey } from './world.ts';
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
 Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
-of its own, over one Postgres and one analytics store, under load, also on live accounts of a simulated X and Telegram. In rounds: kills
-them with -9 once at every named gap, the publishers at every call to a live network too, then at random, the analytics engine too, and
+of its own, over one Postgres and one analytics store, under load, also on live accounts of simulated X, Telegram,
+Pinterest, Threads and LinkedIn. In rounds: kills
+them with -9 once at every named gap, the publishers at every call to a live network too, has a version of LinkedIn end, then at random, the analytics engine too, and
 puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what was acknowledged, the networks'
 ledgers, the read models, the analytics, the reports, the streams. At last the database is restored from a copy that is older than
 what the network has, and the targets are compared with the network's ledger.
@@ -89,6 +90,7 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
   await world.role('webhooks-2').begin();
   await world.dieAtMoments(random.shuffle(moments));
   const alsoLive = live?.load.keepGoing(2, stop.signal);
+  await world.endVersion();
   const steady = roleNames.filter((name) => name !== 'rebuild');
   const senders = steady.filter((name) => name.startsWith('webhooks'));
   const counters = [...steady.filter((name) => /^(projections|insights|reports)/.test(name)), engine];

@@ -1,4 +1,4 @@
-import { rulesOf } from '#domain/platforms/index.ts';
+import { readingOf } from '#domain/platforms/index.ts';
 import { contentFor, firstCommentOf } from '#domain/post/content.ts';
 import { post } from '#domain/post/post.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
@@ -60,7 +60,8 @@ export class LiveCheck {
 
   /** How many parts the network shows to whoever looks: what it shows nobody can settle nothing. */
   shown(state: ScheduledTarget, itsPost: readonly DecodedEvent[]): number {
-    if (rulesOf(state.common.platform).publish.readsBack !== 'own_posts') return 0;
+    const externalId = this.#live.accounts.find(({ id }) => id === state.common.accountId)?.externalId ?? '';
+    if (readingOf(state.common.platform, externalId).readsBack !== 'own_posts') return 0;
     return partsOf(state, itsPost).filter(({ text }) => this.#of(state, text).length > 0).length;
   }
 

@@ -5,7 +5,7 @@ import { faultText } from '#test/support/networks/telegram/faults.ts';
 import type { Fault } from '#test/support/networks/x/index.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import type { Random } from '#test/support/seed.ts';
-import type { LiveAccount, LiveNetworks, LivePlatform } from './live-networks.ts';
+import { type LiveAccount, type LiveNetworks, type LivePlatform, livePlatforms } from './live-networks.ts';
 import type { Load, Reported } from './load.ts';
 
 /** Callers that post to live accounts while the networks lose answers, refuse storms of calls, and end tokens. */
@@ -25,8 +25,8 @@ export type LiveActionName = (typeof liveActionNames)[number];
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** What X may do to the call that makes a post. */
-const faultsOfX: readonly Fault['then'][] = [
+/** What a network may do to the call that makes a post. Words of a server in between, where the network has its own. */
+const faults: readonly Fault['then'][] = [
   ...(['silent_before', 'silent_after', 'drop_before', 'drop_after'] as const),
   { answer: problems.over_capacity },
   { answerAfter: problems.internal },
@@ -34,10 +34,41 @@ const faultsOfX: readonly Fault['then'][] = [
 ];
 const faultsOfTelegram = ['rate_limit', 'reject', 'timeout_before', 'timeout_after', 'error_after', 'late'] as const;
 
-const create = 'POST /2/tweets';
+type Scripted = Exclude<LivePlatform, 'telegram'>;
+const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin'];
+/** The calls that make a post, a comment with its own included. */
+const creates: Readonly<Record<Scripted, readonly string[]>> = {
+  x: ['POST /2/tweets'],
+  pinterest: ['POST /v5/pins'],
+  threads: ['POST /:id/threads_publish'],
+  linkedin: ['POST /rest/posts', 'POST /rest/socialActions/:id/comments'],
+};
+/** Further calls that a silence meets: looks, and parts of files. */
+const silenced: Readonly<Record<Scripted, readonly string[]>> = {
+  x: ['GET /2/users/:id/tweets', 'POST /2/media/upload/:id/append'],
+  pinterest: ['GET /v5/boards/:id/pins', 'POST /storage/'],
+  threads: ['GET /:id/threads', 'POST /:id/threads'],
+  linkedin: ['GET /rest/posts', 'PUT /dms-uploads/video'],
+};
+
+/** Networks that take a post of this form. */
+const takes = {
+  text: ['x', 'telegram', 'threads', 'linkedin'],
+  video: livePlatforms,
+  album: livePlatforms,
+  thread: ['x', 'threads'],
+  /** Its access tokens are renewed. */
+  lapse: ['x', 'linkedin', 'pinterest'],
+} as const satisfies Readonly<Record<string, readonly LivePlatform[]>>;
+
 const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;
 /** Refused calls of a storm, on each network. */
 const stormCalls = 6;
+
+/** Networks that name no bucket name seconds, as a server before them does. */
+const slow = (seconds: number): Fault['then'] => ({
+  answer: { status: 429, body: {}, headers: { 'retry-after': String(seconds) } },
+});
 
 /**
  * X names whole seconds, from the call that it refuses: an instant in the past would mean a quarter of an hour.
@@ -74,8 +105,9 @@ export class LiveLoad {
     this.#options = options;
   }
 
-  run(action: LiveActionName): Promise<void> {
-    return this.#actions[action]();
+  /** @param on a network of it; absent: any that takes it */
+  run(action: LiveActionName, on?: LivePlatform): Promise<void> {
+    return this.#actions[action](on);
   }
 
   /** Concurrent callers until the signal aborts; each ends its action first. */
@@ -100,34 +132,36 @@ export class LiveLoad {
     }
   }
 
-  readonly #actions: Readonly<Record<LiveActionName, () => Promise<void>>> = {
-    text: async () => void (await this.#post(this.#two(), this.#text(true))),
+  readonly #actions: Readonly<Record<LiveActionName, (on?: LivePlatform) => Promise<void>>> = {
+    text: async (on) => void (await this.#post(this.#two('text', on), this.#text(true))),
     // Its network loses the answer, so that it is looked for.
-    lost: async () => {
+    lost: async (on) => {
       const content = this.#text(false);
+      const to = this.#one(on ?? this.#options.random.pick(scripted));
       this.#script(content, this.#options.random.pick(['silent_after', 'drop_after'] as const));
-      await this.#post([this.#one('x')], content);
+      await this.#post([to], content, to.platform === 'pinterest' ? this.#options.imageIds.slice(0, 1) : []);
     },
-    video: async () => void (await this.#post(this.#two(), this.#text(false), [this.#options.videoId])),
-    album: async () => {
+    video: async (on) => void (await this.#post(this.#two('video', on), this.#text(false), [this.#options.videoId])),
+    album: async (on) => {
       const { random, networks } = this.#options;
       if (random.int(0, 4) === 0) networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
-      await this.#post(this.#two(), this.#text(false), this.#options.imageIds);
+      await this.#post(this.#two('album', on), this.#text(false), this.#options.imageIds);
     },
-    commented: async () => {
+    commented: async (on) => {
       const firstComment = this.#text(true);
-      await this.#post(this.#two(), this.#text(false), [], { firstComment });
+      await this.#post(this.#two('text', on), this.#text(false), [], { firstComment });
     },
     // A token ends before the second part, sometimes for good: then its owner consents again, and the thread goes on.
-    thread: async () => {
+    thread: async (on) => {
       const { random, networks } = this.#options;
-      const to = this.#one('x');
+      const to = this.#one(on ?? random.pick(takes.thread));
       const segments = [1, 2, 3].map(() => ({ content: this.#text(false) }));
       const second = segments[1]?.content ?? '';
-      const forGood = random.int(0, 2) === 0;
+      // Nothing renews a token of Threads.
+      const forGood = to.platform === 'threads' || random.int(0, 2) === 0;
       const way = random.int(0, 2);
-      if (way === 0) this.#script(second, { run: () => networks.lapse(to.externalId, forGood), then: 'act' });
-      if (way === 1) this.#script(second, random.pick(faultsOfX));
+      if (way === 0) this.#script(second, { run: () => networks.lapse(to, forGood), then: 'act' });
+      if (way === 1) this.#script(second, random.pick(faults));
       const made = await this.#keyed(
         '/posts',
         this.#body([to], segments[0]?.content ?? '', [], {}, { thread: { segments } }),
@@ -138,44 +172,57 @@ export class LiveLoad {
       await delay(6_000);
       await this.#keyed(`/post-targets/${target.id}/retry`, undefined);
     },
-    lapse: async () => {
-      const to = this.#one('x');
-      this.#options.networks.lapse(to.externalId, false);
-      await this.#post([to], this.#text(false));
+    // Two publishers find it, and one of them refreshes it.
+    lapse: async (on) => {
+      const to = this.#one(on ?? this.#options.random.pick(takes.lapse));
+      this.#options.networks.lapse(to, false);
+      const files = to.platform === 'pinterest' ? this.#options.imageIds.slice(0, 1) : [];
+      await Promise.all([1, 2].map(() => this.#post([to], this.#text(false), files)));
     },
-    storm: async () => {
+    storm: async (on) => {
       const { random, networks } = this.#options;
       const seconds = random.int(1, 2);
-      networks.x.script({ route: create, times: stormCalls, then: slower(seconds, random.int(0, 3) === 0) });
+      networks.x.script({ route: 'POST /2/tweets', times: stormCalls, then: slower(seconds, random.int(0, 3) === 0) });
+      for (const platform of scripted.filter((one) => one !== 'x')) {
+        const [route = ''] = creates[platform];
+        networks.script(platform, { route, times: stormCalls, then: slow(seconds) });
+      }
       const refused: TelegramFault = {
         ...{ kind: 'refuse', code: 429, description: `Too Many Requests: retry after ${seconds}` },
         parameters: { retry_after: seconds },
       };
       networks.telegram.arm('sendMessage', ...Array.from({ length: stormCalls }, () => refused));
-      for (let posts = 0; posts < 4; posts += 1) await this.#post(this.#two(), this.#text(false));
+      for (let posts = 0; posts < 4; posts += 1) await this.#post(this.#two('text', on), this.#text(false));
     },
     // Nobody answers to anything, and some of it was taken.
-    silence: async () => {
+    silence: async (on) => {
       const { random, networks } = this.#options;
       const then = random.pick(['silent_before', 'silent_after'] as const);
-      for (const route of [create, 'GET /2/users/:id/tweets', 'POST /2/media/upload/:id/append'])
-        networks.x.script({ route, times: 2, then });
+      for (const platform of scripted)
+        for (const route of [...creates[platform], ...silenced[platform]])
+          networks.script(platform, { route, times: 2, then });
       for (const method of [...sends, 'getChat']) networks.telegram.arm(method, { kind: then });
-      await this.#post(this.#two(), this.#text(false));
-      await this.#post(this.#two(), this.#text(false), [this.#options.videoId]);
+      await this.#post(this.#two('text', on), this.#text(false));
+      await this.#post(this.#two('video', on), this.#text(false), [this.#options.videoId]);
     },
   };
 
+  /** @param says only one post has it, however its network writes it */
   #script(says: string, then: Fault['then']): void {
-    this.#options.networks.x.script({ route: create, says, then });
+    for (const platform of scripted)
+      for (const route of creates[platform]) this.#options.networks.script(platform, { route, says, then });
   }
 
   #one(platform: LivePlatform): LiveAccount {
     return this.#options.random.pick(this.#options.networks.accounts.filter((one) => one.platform === platform));
   }
 
-  #two(): readonly LiveAccount[] {
-    return [this.#one('x'), this.#one('telegram')];
+  /** On two networks that take the form. */
+  #two(form: keyof typeof takes, on?: LivePlatform): readonly LiveAccount[] {
+    const all: readonly LivePlatform[] = takes[form];
+    const first = on ?? this.#options.random.pick(all);
+    const second = this.#options.random.pick(all.filter((one) => one !== first));
+    return [this.#one(first), this.#one(second)];
   }
 
   /** No other text of the world is the same. */
@@ -185,7 +232,8 @@ export class LiveLoad {
     const own = `live ${this.#count} of ${random.seed}`;
     if (!mayFail || random.int(0, 1) === 0) return own;
     const content = `${own} ${faultText(random.pick(faultsOfTelegram), 700)}`;
-    this.#script(content, random.pick(faultsOfX));
+    // LinkedIn writes the rest with signs before it.
+    this.#script(own, random.pick(faults));
     return content;
   }
 
@@ -196,9 +244,9 @@ export class LiveLoad {
     overrides: Json = {},
     more: Json = {},
   ): Json {
-    const { clientId } = this.#options;
-    const variants = (['x', 'telegram'] as const).map((platform) => ({
-      ...{ platform, overrides },
+    const { clientId, networks } = this.#options;
+    const variants = accounts.map((to) => ({
+      ...{ platform: to.platform, overrides: { ...overrides, ...networks.overridesOf(to) } },
       ...(mediaIds.length === 0 ? {} : { mediaIdsOverride: mediaIds }),
     }));
     const targets = { mode: 'selection', accountIds: accounts.map(({ id }) => id) };

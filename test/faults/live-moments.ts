@@ -1,44 +1,51 @@
 import type { LiveActionName } from './live-load.ts';
-import type { LiveNetworks } from './live-networks.ts';
+import type { LiveNetworks, LivePlatform } from './live-networks.ts';
 
 /** Calls to networks at which publishers die: before the network takes the call, or after it has, without an answer. */
 export interface Moment {
   readonly name: string;
   readonly by: LiveActionName;
+  readonly on: LivePlatform;
   arm(networks: LiveNetworks, run: () => void): void;
 }
 
 const both = ['before', 'after'] as const;
 
-const ofX = (route: string, by: LiveActionName, says?: string): readonly Moment[] =>
-  both.map((when) => ({
-    ...{ name: `X ${route}${says === undefined ? '' : ` ${says}`}, ${when} it is taken`, by },
-    arm: ({ x }, run) =>
-      x.script({ route, ...(says === undefined ? {} : { says }), then: { run, then: `silent_${when}` } }),
-  }));
+const names = { x: 'X', pinterest: 'Pinterest', threads: 'Threads', linkedin: 'LinkedIn' } as const;
+
+const of =
+  (on: keyof typeof names) =>
+  (route: string, by: LiveActionName, says?: string): readonly Moment[] =>
+    both.map((when) => ({
+      ...{ name: `${names[on]} ${route}${says === undefined ? '' : ` ${says}`}, ${when} it is taken`, by, on },
+      arm: (networks, run) =>
+        networks.script(on, { route, ...(says === undefined ? {} : { says }), then: { run, then: `silent_${when}` } }),
+    }));
+
+const [ofX, ofPinterest, ofThreads, ofLinkedIn] = [of('x'), of('pinterest'), of('threads'), of('linkedin')];
 
 const ofTelegram = (method: string, by: LiveActionName): readonly Moment[] =>
   both.map((when) => ({
-    ...{ name: `Telegram ${method}, ${when} it is taken`, by },
+    ...{ name: `Telegram ${method}, ${when} it is taken`, by, on: 'telegram' },
     arm: ({ telegram }, run) => telegram.arm(method, { kind: 'met', run, isTaken: when === 'after' }),
   }));
 
 const append = 'POST /2/media/upload/:id/append';
 /** The one after the first. */
-const laterAppends = ofX(append, 'video').map(
-  (moment): Moment => ({
+const later = (on: keyof typeof names, route: string): readonly Moment[] =>
+  of(on)(route, 'video').map((moment) => ({
     ...{ ...moment, name: `${moment.name}, not the first` },
     arm: (networks, run) => {
-      networks.x.script({ route: append, then: { run: () => undefined, then: 'act' } });
+      networks.script(on, { route, then: { run: () => undefined, then: 'act' } });
       moment.arm(networks, run);
     },
-  }),
-);
+  }));
+const part = 'PUT /dms-uploads/video';
 
 export const moments: readonly Moment[] = [
   ...ofX('POST /2/media/upload/initialize', 'video'),
   ...ofX(append, 'video'),
-  ...laterAppends,
+  ...later('x', append),
   ...ofX('POST /2/media/upload/:id/finalize', 'video'),
   ...ofX('GET /2/media/upload', 'video'),
   ...ofX('POST /2/media/upload', 'album'),
@@ -47,6 +54,30 @@ export const moments: readonly Moment[] = [
   ...ofX('POST /2/tweets', 'thread', '"in_reply_to_tweet_id"'),
   ...ofX('POST /2/oauth2/token', 'lapse'),
   ...ofX('GET /2/users/:id/tweets', 'lost'),
+  ...ofPinterest('POST /v5/media', 'video'),
+  ...ofPinterest('POST /storage/', 'video'),
+  ...ofPinterest('GET /v5/media/:id', 'video'),
+  ...ofPinterest('POST /v5/pins', 'album'),
+  ...ofPinterest('GET /v5/boards/:id/pins', 'lost'),
+  ...ofPinterest('POST /v5/oauth/token', 'lapse'),
+  ...ofThreads('GET /:id/threads_publishing_limit', 'text'),
+  ...ofThreads('POST /:id/threads', 'text'),
+  ...ofThreads('POST /:id/threads', 'album', 'IMAGE'),
+  ...ofThreads('POST /:id/threads', 'album', 'CAROUSEL'),
+  ...ofThreads('GET /:id', 'text'),
+  ...ofThreads('POST /:id/threads_publish', 'text'),
+  ...ofThreads('POST /:id/threads_publish', 'thread'),
+  ...ofThreads('GET /:id/threads', 'lost'),
+  ...ofLinkedIn('POST /rest/videos', 'video', 'initializeUpload'),
+  ...ofLinkedIn(part, 'video'),
+  ...later('linkedin', part),
+  ...ofLinkedIn('POST /rest/videos', 'video', 'finalizeUpload'),
+  ...ofLinkedIn('GET /rest/videos/:id', 'video'),
+  ...ofLinkedIn('PUT /dms-uploads/image', 'album'),
+  ...ofLinkedIn('POST /rest/posts', 'text'),
+  ...ofLinkedIn('POST /rest/socialActions/:id/comments', 'commented'),
+  ...ofLinkedIn('GET /rest/posts', 'lost'),
+  ...ofLinkedIn('POST /oauth/v2/accessToken', 'lapse'),
   ...ofTelegram('getChat', 'text'),
   ...ofTelegram('sendMessage', 'text'),
   ...ofTelegram('sendVideo', 'video'),

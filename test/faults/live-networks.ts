@@ -1,4 +1,4 @@
-/** The strict X and Telegram of a fault world, in its own process: they outlive ours, and their ledgers say what was made. */
+/** The strict networks of a fault world, in its own process: they outlive ours, and their ledgers say what was made. */
 import { randomBytes } from 'node:crypto';
 import type { CredentialStore, NewCredential } from '#contracts/ports/credentials.ts';
 import { account } from '#domain/account.ts';
@@ -7,9 +7,26 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
-import { type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
+import { type Fault, type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
+import {
+  type Front,
+  type LiveLinkedIn,
+  type LiveNetwork,
+  liveLinkedIn,
+  livePinterest,
+  liveThreads,
+  type MadePost,
+  startFront,
+} from './live-kit.ts';
 
-export type LivePlatform = 'x' | 'telegram';
+export const livePlatforms = ['x', 'telegram', 'pinterest', 'threads', 'linkedin'] as const;
+export type LivePlatform = (typeof livePlatforms)[number];
+
+interface Others {
+  readonly pinterest: LiveNetwork;
+  readonly threads: LiveNetwork;
+  readonly linkedin: LiveLinkedIn;
+}
 
 export interface LiveAccount {
   readonly id: string;
@@ -18,17 +35,8 @@ export interface LiveAccount {
   readonly externalId: string;
 }
 
-/** One post that a network has; an album is one. */
-export interface LivePost {
+export interface LivePost extends MadePost {
   readonly platform: LivePlatform;
-  /** The account, by its id on the network. */
-  readonly of: string;
-  readonly externalId: string;
-  /** As it was sent. */
-  readonly text: string;
-  /** External id; null: it replies to nothing. */
-  readonly replyTo: string | null;
-  readonly files: number;
 }
 
 /** Each has its own limits: a chat of Telegram takes 20 messages a minute. */
@@ -44,22 +52,43 @@ export class LiveNetworks {
   readonly x: XNetwork;
   readonly telegram: TelegramSimulator;
   readonly accounts: LiveAccount[] = [];
+  readonly others: Others;
+  readonly #front: Front;
   readonly #people = new Map<string, Person>();
   readonly #chats = new Map<string, { readonly bot: Bot; readonly chat: Chat }>();
 
   static async open(): Promise<LiveNetworks> {
     // Limits are scripted here: a quarter of an hour is longer than a run.
     const x = await startX({ limits: { person: {} }, processing: quick });
-    return new LiveNetworks(x, await TelegramSimulator.start());
+    const others = { pinterest: await livePinterest(), threads: await liveThreads(), linkedin: await liveLinkedIn() };
+    const networks: LiveNetworks = new LiveNetworks({
+      ...{ x, others, telegram: await TelegramSimulator.start() },
+      front: await startFront(() => networks.api() ?? 'http://127.0.0.1:1'),
+    });
+    return networks;
   }
 
-  private constructor(x: XNetwork, telegram: TelegramSimulator) {
-    this.x = x;
-    this.telegram = telegram;
+  /** Where the api listens now; null: it is down. */
+  api: () => string | null = () => null;
+
+  private constructor(made: {
+    readonly x: XNetwork;
+    readonly telegram: TelegramSimulator;
+    readonly others: Others;
+    readonly front: Front;
+  }) {
+    this.x = made.x;
+    this.telegram = made.telegram;
+    this.others = made.others;
+    this.#front = made.front;
   }
 
   get hosts(): readonly string[] {
-    return [this.x, this.telegram].map(({ origin }) => new URL(origin).host);
+    return [this.x, this.telegram, ...this.#kit].map(({ origin }) => new URL(origin).host);
+  }
+
+  get #kit(): readonly LiveNetwork[] {
+    return Object.values(this.others);
   }
 
   /** What our processes know of them. */
@@ -68,6 +97,9 @@ export class LiveNetworks {
     return {
       ...{ X_API: this.x.origin, X_CLIENT_ID: clientId, X_CLIENT_SECRET: clientSecret ?? '' },
       TELEGRAM_API: this.telegram.origin,
+      // Threads fetches files from the address of the api.
+      BASE_URL: `${this.#front.origin}/v1`,
+      ...Object.assign({}, ...this.#kit.map(({ env }) => env)),
     };
   }
 
@@ -79,7 +111,11 @@ export class LiveNetworks {
       const chat = this.telegram.chat();
       this.#people.set(person.id, person);
       this.#chats.set(String(chat.id), { bot, chat });
-      for (const [platform, externalId] of [['x', person.id] as const, ['telegram', String(chat.id)] as const]) {
+      const others = (['pinterest', 'threads', 'linkedin'] as const).map(
+        (platform) => [platform, this.others[platform].account()] as const,
+      );
+      const all = [['x', person.id] as const, ['telegram', String(chat.id)] as const, ...others];
+      for (const [platform, externalId] of all) {
         const made = { id: accountIdOf(owned.clientId, platform, externalId), platform, externalId };
         this.accounts.push(made);
         await this.consent(operator, credentials, owned, made);
@@ -94,14 +130,15 @@ export class LiveNetworks {
     { workspaceId, clientId }: Owned,
     { id, platform, externalId }: LiveAccount,
   ): Promise<void> {
-    await credentials.keep({ accountId: id, workspaceId, clientId, platform }, this.#credential(externalId));
+    await credentials.keep({ accountId: id, workspaceId, clientId, platform }, this.#credential(platform, externalId));
     const who = { clientId, platform, externalId, network: 'live' } as const;
     const profile = { username: null, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null };
     const command = { type: 'Connect', ...who, ...profile, inviteId: null } as const;
     await execute(operator.store, account, id, command, contextOf(operator, workspaceId));
   }
 
-  #credential(externalId: string): NewCredential {
+  #credential(platform: LivePlatform, externalId: string): NewCredential {
+    if (platform !== 'x' && platform !== 'telegram') return this.others[platform].credential(externalId);
     const channel = this.#chats.get(externalId);
     if (channel !== undefined) return { secret: { botToken: channel.bot.token, chatId: externalId }, expiresAt: null };
     const tokens = this.x.grant(this.#person(externalId));
@@ -114,8 +151,24 @@ export class LiveNetworks {
     return found;
   }
 
-  /** The access tokens of a person of X end now; a refresh gives new ones, unless `forGood`. */
-  lapse(personId: string, forGood: boolean): void {
+  /** What each post of the account needs. */
+  overridesOf({ platform, externalId }: LiveAccount): Readonly<Record<string, string>> {
+    if (platform === 'x' || platform === 'telegram') return {};
+    return this.others[platform].overrides?.(externalId) ?? {};
+  }
+
+  script(platform: Exclude<LivePlatform, 'telegram'>, fault: Fault): void {
+    if (platform === 'x') this.x.script(fault);
+    else this.others[platform].script(fault);
+  }
+
+  /** The access tokens of the account end now; a refresh gives new ones, unless `forGood`. Telegram's have no end. */
+  lapse({ platform, externalId: personId }: LiveAccount, forGood: boolean): void {
+    if (platform === 'telegram') return;
+    if (platform !== 'x') {
+      this.others[platform].lapse(personId, forGood);
+      return;
+    }
     const { access, refresh } = this.x.state;
     for (const tokens of forGood ? [access, refresh] : [access])
       for (const [token, grant] of tokens) if (grant.personId === personId) tokens.delete(token);
@@ -125,6 +178,7 @@ export class LiveNetworks {
   calm(): void {
     this.x.state.faults.length = 0;
     this.telegram.armed.clear();
+    for (const one of this.#kit) one.calm();
   }
 
   /** What the networks have made, the oldest first. */
@@ -147,14 +201,23 @@ export class LiveNetworks {
         files: method === 'sendMessage' ? 0 : all.length,
       };
     });
-    return [...ofX, ...ofTelegram];
+    const ofOthers = (['pinterest', 'threads', 'linkedin'] as const).flatMap((platform) =>
+      this.others[platform].posts().map((post): LivePost => ({ ...post, platform })),
+    );
+    return [...ofX, ...ofTelegram, ...ofOthers];
   }
 
   close(): void {
     this.x.close();
     this.telegram.close();
+    this.#front.close();
+    for (const one of this.#kit) one.close();
   }
 }
+
+/** What a JPEG of 1,080 by 1,080 begins with, which is all that Pinterest looks at; then its name. */
+export const picture = (name: string): Buffer =>
+  Buffer.concat([Buffer.from('ffd8ffc0001108043804380300', 'hex'), Buffer.from(`a picture: ${name}`)]);
 
 /** Bytes that no network looks into, of a length that X takes in three segments. */
 export const longClip = (): Buffer => randomBytes(9_000_000);

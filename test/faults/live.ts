@@ -9,7 +9,7 @@ import { until } from '#test/support/until.ts';
 import type { Live } from './check-live.ts';
 import { insist } from './insist.ts';
 import { LiveLoad } from './live-load.ts';
-import { type LiveNetworks, longClip } from './live-networks.ts';
+import { type LiveNetworks, longClip, picture } from './live-networks.ts';
 import type { Load } from './load.ts';
 
 export interface LiveAccountsOptions {
@@ -68,7 +68,7 @@ export class LiveAccounts {
     const pictures = await Promise.all(
       ['one', 'two', 'three'].map((name) =>
         readyAsset(operator.store, workspaceId, 'image', {
-          body: Buffer.from(`a picture: ${name}`),
+          body: picture(name),
           blobs,
           altText: name,
         }),

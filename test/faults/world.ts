@@ -338,6 +338,8 @@ export class FaultWorld {
   readonly #onProgress: (what: string) => void;
   readonly #violations: string[] = [];
   #engineKills = 0;
+  /** Of all processes: a change holds from their next start. */
+  #env: Record<string, string> = {};
   #isClosed = false;
   #turn = 0;
 
@@ -416,6 +418,8 @@ export class FaultWorld {
       dir,
       dataDir,
     });
+    if (networks !== null) networks.api = () => world.origin();
+    world.#env = env;
     const add = (name: string, options: RoleOptions): void =>
       void world.roles.set(name, new Role(name, options, (what) => world.wrong(what)));
     if (standalone === undefined) {
@@ -602,7 +606,7 @@ export class FaultWorld {
     const { live } = this;
     if (live === null) throw new Error('there are no live accounts here');
     const publishers = [...this.roles.values()].filter(({ name }) => name.startsWith('publisher'));
-    for (const { name, by, arm } of moments) {
+    for (const { name, by, on, arm } of moments) {
       const dead: Promise<void>[] = [];
       const limit = performance.now() + limitMs * patience;
       const strike = (): void => void (dead.length === 0 && dead.push(...publishers.map((role) => role.kill())));
@@ -610,13 +614,33 @@ export class FaultWorld {
         if (performance.now() > limit) throw new Error(`no publisher came to ${name} within ${limitMs * patience} ms`);
         // A call of something else may have spent it.
         if (tries % 4 === 0) arm(live.networks, strike);
-        await live.load.run(by);
+        await live.load.run(by, on);
         await until(name, () => dead.length > 0, { everyMs: 25, withinMs: 2_000 }).catch(() => undefined);
       }
       await Promise.all(dead);
       this.#onProgress(`publishers died at ${name}`);
     }
     live.networks.calm();
+  }
+
+  /**
+   * LinkedIn ends the version that our processes ask for, while they post; then the operator sets a newer one, with which
+   * they start.
+   */
+  async endVersion(): Promise<void> {
+    const { live } = this;
+    if (live === null) throw new Error('there are no live accounts here');
+    const { linkedin } = live.networks.others;
+    const newer = String(Number(this.#env.LINKEDIN_VERSION ?? '202608') + 1);
+    linkedin.onlyVersion(newer);
+    await until('LinkedIn refuses the version', async () => {
+      await live.load.run('text', 'linkedin');
+      return linkedin.refusedVersion();
+    });
+    this.#env.LINKEDIN_VERSION = newer;
+    const asking = [...this.roles.values()].filter(({ name }) => /^(publisher|insights|api|outcomes)/.test(name));
+    await Promise.all(asking.map((role) => role.kill()));
+    this.#onProgress(`LinkedIn has version ${newer} alone`);
   }
 
   /** Stops a role at its first arrival at this fault point. Starts it. @returns whether it stands there */

@@ -173,7 +173,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetFailed: '1: attempt takeover failure:Failure',
     TargetRateLimited: '1: attempt takeover retryAt failure:Failure',
     TargetPublishDeferred: '1: attempt takeover retryAt failure:Failure',
-    TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt reason?:restored',
+    TargetOutcomeUnknown: '1: attempt takeover failure:Failure reconcileAt retryAt? reason?:restored',
     TargetAbsenceObserved: '1: attempt takeover observedAt',
     TargetOutcomeSettled:
       '1: outcome:published|failed|absent externalId:null permalink:null publishedAt:null failure:Failure|null by:reconcile|admin|policy retryAt?',

@@ -198,6 +198,7 @@ export const settings: readonly string[] = [
   'OPS_PORT',
   'OUTDATED_FFMPEG',
   'PINTEREST_API',
+  'PINTEREST_APP_BUDGET',
   'PINTEREST_AUTHORIZE',
   'PINTEREST_CLIENT_ID',
   'PINTEREST_CLIENT_SECRET',

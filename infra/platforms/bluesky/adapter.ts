@@ -17,6 +17,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
+import { commentTooLate } from '../kit/errors.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { nothingSent } from '../shared/outcomes.ts';
 import { commentOn } from './comment.ts';
@@ -193,7 +194,7 @@ export class BlueskyAdapter implements PlatformAdapter {
   }
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
-    if (signal.aborted) return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+    if (signal.aborted) return commentTooLate;
     const subject = { accountId: request.account.id, targetId: request.targetId };
     const session = await this.#sessions.of(subject, signal);
     if (session.kind === 'lapsed') return { kind: 'failed', failure: reauth(session.reason) };

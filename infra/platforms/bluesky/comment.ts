@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
+import { commentTooLate } from '../kit/errors.ts';
 import { instantOf, textIn } from '../shared/members.ts';
 import { failureOf, notReached, outcomeOf, unknown } from './errors.ts';
 import { found } from './facets.ts';
@@ -47,7 +48,7 @@ export const commentOn = async (
   const spans = found(content);
   const handles = spans.flatMap((one) => (one.kind === 'mention' ? [one.handle] : []));
   const dids = await resolveHandles(http, secret.service, handles, subject, signal);
-  if (signal.aborted) return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+  if (signal.aborted) return commentTooLate;
   const reply = { uri: post.uri, cid: post.cid };
   const record = recordOf({
     ...{ text: content, createdAt, found: spans, dids, media: [], card: null, labels: [] },

@@ -10,7 +10,15 @@ import { nobody } from '../shared/findings.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { Ask, NetworkClient } from './client.ts';
 import type { NetworkAnswer, NotOk } from './errors.ts';
-import { authorizeUrl, exchangeCode, newVerifier, type OAuthTools, revokeTokens, type Tokens } from './oauth.ts';
+import {
+  authorizeUrl,
+  besideOwn,
+  exchangeCode,
+  newVerifier,
+  type OAuthTools,
+  revokeTokens,
+  type Tokens,
+} from './oauth.ts';
 import type { DoctorTables } from './tables.ts';
 
 /** Connects accounts whose owner allows it on the network's own page. */
@@ -50,6 +58,8 @@ export interface OfferedLogin {
   /** Where the network tells the granted permissions apart from the code. */
   readonly granted?: readonly string[];
   readonly accounts: readonly AccountOffer[];
+  /** The login has more. Default false. */
+  readonly isCut?: boolean;
 }
 
 /** Whose login it is, and what it may post to: pages, channels, organizations. */
@@ -116,9 +126,10 @@ const credentialOf = ({ oauth }: OAuthTools, { credential }: Tokens, person: str
   const { own, kept = {} } = offer;
   const grant = oauth.grant === 'person' && person !== null ? { grant: person } : {};
   if (own === undefined) return { ...credential, secret: { ...credential.secret, ...kept }, ...grant };
-  const { accessToken: loginToken, ...login } = credential.secret;
+  const account = oauth.mint === undefined ? {} : { account: offer.profile.externalId };
+  const login = besideOwn(credential.secret);
   return {
-    secret: { ...login, loginToken: loginToken ?? null, accessToken: own.token, accessUntil: own.until, ...kept },
+    secret: { ...login, ...account, accessToken: own.token, accessUntil: own.until, ...kept },
     expiresAt: own.until,
     ...grant,
   };
@@ -193,7 +204,8 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
     const declined = missingOf(options, granted);
     if (declined.length > 0) return refusal(refused(words.missing(declined)));
     if (offered.accounts.length === 0) return refusal(refused(words.none));
-    return { kind: 'accounts', accounts: offeredOf(options, exchanged, offered, granted) };
+    const { isCut = false } = offered;
+    return { kind: 'accounts', accounts: offeredOf(options, exchanged, offered, granted), ...(isCut ? { isCut } : {}) };
   };
   return {
     kind: 'consent',

@@ -233,14 +233,23 @@ export const behindBoundary = (answer: NotOk, now: number): NotPublished => {
   // The token had ended: the network made nothing, so the post need not be looked for.
   if (answer.kind === 'unavailable') return limitedUntil(now + soonMs, notReached(answer.reason));
   if (answer.kind === 'refused' && mayBeOut(answer)) {
-    const said = `${answer.status} ${answer.failure.platformMessage ?? ''}`.trim();
-    return { kind: 'unknown', failure: unknown(said) };
+    const { status, failure: refusal, row, named } = answer;
+    const failure = unknown(`${status} ${refusal.platformMessage ?? ''}`.trim());
+    // Where the post turns out not to be there, the limit still stands.
+    return { kind: 'unknown', failure, ...(row.means === 'limited' ? { retryAt: namedInstant(named) } : {}) };
   }
   return nothingSent(beforeBoundary(answer, now));
 };
 
+/** The time of a comment was over before its call: nothing was sent, and the next try makes it. */
+export const commentTooLate = {
+  kind: 'deferred',
+  failure: failureOf('later', null, 'the deadline passed before the call was made'),
+} as const;
+
 /** What a call of a comment means, which has no `nothing_sent`. */
 export const behindComment = (answer: NotOk, now: number): Failed => {
   const outcome = behindBoundary(answer, now);
+  if (outcome.kind === 'unknown') return { kind: 'unknown', failure: outcome.failure };
   return outcome.kind === 'nothing_sent' ? { ...outcome, kind: 'deferred' } : outcome;
 };

@@ -82,6 +82,21 @@ export const gathered = async (
   return refused !== null && found.size === 0 ? refused : found;
 };
 
+/** Asks about so many ids a call, one call after the other; the first that gets no answer is the answer. */
+export const inParts = async (
+  ids: readonly string[],
+  perCall: number,
+  ask: (some: readonly string[]) => Promise<NetworkAnswer>,
+): Promise<readonly OkAnswer[] | NotOk> => {
+  const parts: OkAnswer[] = [];
+  for (let at = 0; at < ids.length; at += perCall) {
+    const answer = await ask(ids.slice(at, at + perCall));
+    if (answer.kind !== 'ok') return answer;
+    parts.push(answer);
+  }
+  return parts;
+};
+
 export interface MetricAnswers {
   readonly kind: 'asked';
   /** What the network answered, by metric; of metrics that were asked for together the same answer. */

@@ -59,6 +59,10 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
   const { tables } = parts;
   const { platform, insights } = tables;
   const oauth = askedBy(tables.oauth, app);
+  // Each account of a login has a copy of its tokens: the first one that is refreshed would end those of all others.
+  if (oauth.grant === 'person' && oauth.refresh?.kind === 'rotates') {
+    throw new Error(`${platform}: a refresh token that rotates cannot be shared by the accounts of a person`);
+  }
   const kit: Kit = { ...tools, tables, app };
   const client = new NetworkClient(kit);
   const { pause = byTheClock, http, clock } = tools;
@@ -80,7 +84,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
     ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
-    ...(oauth.refresh === null
+    ...(oauth.refresh === null && oauth.mint === undefined
       ? {}
       : {
           refresher: (former, signal, { accountId }) =>

@@ -15,7 +15,8 @@ export interface TokenStep {
   readonly url: string;
   /**
    * `{code}`, `{redirect}`, `{verifier}`, `{token}`, `{login}`, `{refresh}`, `{id}`, `{secret}` are filled in; a step that
-   * wants what is not there is left out. `{login}`: the token of the login where accounts have tokens of their own.
+   * wants what is not there is left out. `{login}`: the token of the login where accounts have tokens of their own;
+   * `{account}`: the account, as the network names it, which may stand in the address too.
    */
   readonly params: Readonly<Record<string, string>>;
   /** `query`: parameters in the address; `form`: in the body. */
@@ -56,8 +57,13 @@ export interface OAuthTable {
   readonly pkce: 'none' | 'base64url' | 'hex';
   /** Code to token, and where the network has them, short to long. Each answer completes the ones before it. */
   readonly exchange: readonly [TokenStep, ...TokenStep[]];
-  /** Null: the token does not end, or only a new consent helps. */
+  /** Null: the token does not end, or only a new consent helps. Of accounts with a token of their own it renews the login's. */
   readonly refresh: RefreshStep | null;
+  /**
+   * Gives an account its own token anew, by that of the login: a page of Meta. Harmless: the former one stays. Absent: only
+   * a new consent does.
+   */
+  readonly mint?: TokenStep;
   /** Seconds, where the answer names no end. `refresh` null: no end. `most`: what an access token has at most. */
   readonly seconds: { readonly access: number | null; readonly most: number; readonly refresh: number | null };
   /** In their order; empty: the network has nothing to take back. */
@@ -198,10 +204,10 @@ const answerOf = (body: Buffer): Members | null => {
  */
 const saidOf = (
   { app }: OAuthTools,
-  { code, verifier, token, refresh }: Values,
+  { code, verifier, token, refresh, login }: Values,
   { status, body }: Extract<NetworkResult, { readonly kind: 'answered' }>,
 ): Members | null =>
-  answerOf(status === 200 ? body : withoutSecrets(body, [code, verifier, token, refresh, app.secret]));
+  answerOf(status === 200 ? body : withoutSecrets(body, [code, verifier, token, refresh, login, app.secret]));
 
 const isoIn = (now: number, seconds: number): string => new Date(now + seconds * 1_000).toISOString();
 
@@ -311,8 +317,76 @@ const endOf = (
 const tooYoung = ({ secret }: Credential, minAgeMs: number, now: number): boolean =>
   now - Date.parse(textIn(secret, 'accessFrom') ?? '') < minAgeMs;
 
-/** Asks the network once for a token that lasts longer. */
+/** The login of an account with a token of its own; null: the account has that of the login. */
+const loginOf = ({ secret, ...credential }: Credential): Credential | null => {
+  const { loginToken, loginUntil, loginFrom, ...kept } = secret;
+  if (typeof loginToken !== 'string') return null;
+  const from = loginFrom === undefined ? {} : { accessFrom: loginFrom };
+  return { ...credential, secret: { ...kept, ...from, accessToken: loginToken, accessUntil: loginUntil ?? null } };
+};
+
+/** What is kept of a login beside the token of an account. */
+export const besideOwn = ({ accessToken, accessUntil, accessFrom, ...kept }: Members): Members => ({
+  ...kept,
+  ...(accessFrom === undefined ? {} : { loginFrom: accessFrom }),
+  ...{ loginToken: accessToken ?? null, loginUntil: accessUntil ?? null },
+});
+
+/** A token with less left is renewed before it is used. */
+const spareMs = 300_000;
+
+/** The account's own token anew, by that of the login, which is renewed first where it ends. */
+const mintToken = async (
+  tools: OAuthTools,
+  former: Credential,
+  login: Credential,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<Refresh> => {
+  const { oauth, clock } = tools;
+  const { mint } = oauth;
+  const account = textIn(former.secret, 'account');
+  if (mint === undefined || account === null) return { kind: 'refused', reason: 'the network renews no token' };
+  const until = Date.parse(textIn(login.secret, 'accessUntil') ?? '');
+  const renewed =
+    oauth.refresh !== null && until - clock() < spareMs ? await refreshLogin(tools, login, subject, signal) : null;
+  if (renewed !== null && renewed.kind !== 'refreshed') return renewed;
+  const fresh = renewed === null ? {} : besideOwn(renewed.credential.secret);
+  /** A login that was renewed is kept, whatever became of the rest. */
+  const without = (answer: Refresh): Refresh =>
+    renewed === null ? answer : { kind: 'refreshed', credential: { secret: fresh, expiresAt: former.expiresAt } };
+  const token = textIn(renewed?.credential.secret ?? login.secret, 'accessToken');
+  const values = { login: token, token, account };
+  const step = { ...mint, url: mint.url.replaceAll('{account}', encodeURIComponent(account)) };
+  const result = await send(tools, step, values, subject, signal);
+  if (result === null) return without({ kind: 'refused', reason: 'the consent gave no token of the login' });
+  if (result.kind !== 'answered') return without({ kind: 'unavailable', reason: result.reason });
+  const body = saidOf(tools, values, result);
+  const { reason } = errorOf(body, result.status);
+  if (result.status !== 200) {
+    return without({ kind: isAmong(oauth.ends, result.status, body) ? 'refused' : 'unavailable', reason });
+  }
+  const accessToken = textIn(body, 'access_token');
+  if (!isToken(accessToken)) return without({ kind: 'unavailable', reason: 'the answer has no token' });
+  const seconds = positive(numberIn(body, 'expires_in'));
+  const ends = seconds === null ? null : isoIn(clock(), Math.min(seconds, oauth.seconds.most));
+  return { kind: 'refreshed', credential: { secret: { ...fresh, accessToken, accessUntil: ends }, expiresAt: ends } };
+};
+
+/** Asks the network once for a token that lasts longer, or where an account has its own, for another one. */
 export const refreshTokens = async (
+  tools: OAuthTools,
+  former: Credential,
+  subject: NetworkCall['subject'],
+  signal: AbortSignal,
+): Promise<Refresh> => {
+  const login = loginOf(former);
+  return login === null
+    ? refreshLogin(tools, former, subject, signal)
+    : mintToken(tools, former, login, subject, signal);
+};
+
+const refreshLogin = async (
   tools: OAuthTools,
   former: Credential,
   subject: NetworkCall['subject'],

@@ -1,7 +1,7 @@
 import { type AccountSource, maxChoices } from '#contracts/ports/platform-account.ts';
 import type { AccountOffer, Login, OfferAccounts } from '../kit/consent.ts';
 import type { NotOk } from '../kit/errors.ts';
-import { isLeftOut, withoutFigures } from '../kit/figures.ts';
+import { inParts, isLeftOut, withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { accountFigures, postFigures } from './figures.ts';
@@ -15,54 +15,53 @@ import { isOrganization, reading, tables } from './tables.ts';
 const posting = ['ADMINISTRATOR', 'CONTENT_ADMINISTRATOR', 'DIRECT_SPONSORED_CONTENT_POSTER'];
 const looking: Readonly<Record<string, string>> = { CURATOR: 'curator', ANALYST: 'analyst' };
 
-const [perPage, maxPages, perLookUp] = [100, 21, 50];
+const [perPage, perLookUp] = [100, 50];
+/** A guest waits for the list: of more organizations than these the page says that there are others. */
+const maxOfLogin = 500;
 
 type Call = Login['call'];
-
-/** Ids of the organizations in which the member has the role. */
-const withRole = async (call: Call, role: string): Promise<readonly string[] | NotOk> => {
-  const found: string[] = [];
-  for (let page = 0; page < maxPages; page += 1) {
-    const query = `q=roleAssignee&role=${role}&state=APPROVED&start=${page * perPage}&count=${perPage}`;
-    const answer = await call(reading(`/organizationAcls?${query}`, 'FINDER'));
-    if (answer.kind !== 'ok') return answer;
-    const elements = listIn(answer.body, 'elements');
-    found.push(...elements.flatMap((one) => textIn(one, 'organization') ?? []).filter(isOrganization));
-    if (elements.length < perPage) break;
-  }
-  return found;
-};
-
 type Organization = AccountOffer['profile'] & { readonly role: string };
+/** `isCut`: the member has a role in more than these. */
+type Organizations = { readonly found: readonly Organization[]; readonly isCut: boolean };
+
+const none: Organizations = { found: [], isCut: false };
 
 /** Those in which the member has one of these roles, each with the first. Where LinkedIn refuses all roles, its refusal. */
-const organizationsOf = async (call: Call, among: readonly string[]): Promise<readonly Organization[] | NotOk> => {
+const organizationsOf = async (call: Call, among: readonly string[], max: number): Promise<Organizations | NotOk> => {
   const roles = new Map<string, string>();
   const refused: NotOk[] = [];
+  let pages = among.length + Math.ceil(max / perPage);
+  let isCut = false;
   for (const role of among) {
-    const found = await withRole(call, role);
-    // A version may not know a role.
-    if ('kind' in found && !isLeftOut(found)) return found;
-    if ('kind' in found) refused.push(found);
-    else for (const urn of found) if (!roles.has(urn)) roles.set(urn, role);
+    for (let start = 0, isLast = false; !isLast; start += perPage) {
+      isCut ||= pages === 0 || roles.size > max;
+      if (isCut) break;
+      pages -= 1;
+      const query = `q=roleAssignee&role=${role}&state=APPROVED&start=${start}&count=${perPage}`;
+      const answer = await call(reading(`/organizationAcls?${query}`, 'FINDER'));
+      // A version may not know a role.
+      if (answer.kind !== 'ok' && !isLeftOut(answer)) return answer;
+      if (answer.kind !== 'ok') refused.push(answer);
+      const elements = answer.kind === 'ok' ? listIn(answer.body, 'elements') : [];
+      const urns = elements.flatMap((one) => textIn(one, 'organization') ?? []).filter(isOrganization);
+      for (const urn of urns) if (!roles.has(urn)) roles.set(urn, role);
+      isLast = elements.length < perPage;
+    }
   }
   const [refusal] = refused;
   if (refusal !== undefined && refused.length === among.length) return refusal;
-  const urns = [...roles.keys()];
-  const shown = new Map<string, Members>();
-  for (let at = 0; at < urns.length; at += perLookUp) {
-    const ids = urns.slice(at, at + perLookUp).map((urn) => urn.split(':').at(-1) ?? '');
-    const answer = await call(reading(`/organizations?ids=List(${ids.join(',')})`, 'BATCH_GET'));
-    if (answer.kind !== 'ok') return answer;
-    for (const [id, one] of Object.entries(membersOf(answer.body.results) ?? {})) {
-      shown.set(`urn:li:organization:${id}`, membersOf(one) ?? {});
-    }
-  }
-  return [...roles].map(([externalId, role]) => {
-    const one = shown.get(externalId);
+  const all = [...roles].slice(0, max);
+  const ids = all.map(([urn]) => urn.split(':').at(-1) ?? '');
+  const look = (some: readonly string[]) => call(reading(`/organizations?ids=List(${some.join(',')})`, 'BATCH_GET'));
+  const parts = await inParts(ids, perLookUp, look);
+  if ('kind' in parts) return parts;
+  const shown: Members = Object.assign({}, ...parts.map(({ body }) => membersOf(body.results)));
+  const found = all.map(([externalId, role], at) => {
+    const one = shown[ids[at] ?? ''];
     const [username, displayName] = [textIn(one, 'vanityName') || null, textIn(one, 'localizedName') || null];
     return { externalId, role, username, displayName, avatarUrl: null };
   });
+  return { found, isCut: isCut || roles.size > max };
 };
 
 /** By OpenID Connect, or by the profile of an app that has no product with it. */
@@ -92,29 +91,30 @@ export const offer: OfferAccounts = async (login) => {
   if ('kind' in member) return member;
   const has = (...scopes: readonly string[]) => scopes.some((one) => login.scopes.includes(one));
   const lists = has('w_organization_social') && has('rw_organization_admin', 'r_organization_admin');
-  const found = lists ? await organizationsOf(login.call, [...posting, ...Object.keys(looking)]) : [];
+  const listed = lists ? await organizationsOf(login.call, [...posting, ...Object.keys(looking)], maxOfLogin) : none;
   // An app without the product has no such list.
-  if ('kind' in found && !isLeftOut(found)) return found;
-  const pages = ('kind' in found ? [] : found).map(({ role, ...profile }): AccountOffer => {
+  if ('kind' in listed && !isLeftOut(listed)) return listed;
+  const { found, isCut } = 'kind' in listed ? none : listed;
+  const pages = found.map(({ role, ...profile }): AccountOffer => {
     const obstacle = `your role there is ${looking[role]}: only an admin or content admin may post`;
     const page = { profile, holder: 'organization', consentEndsAt: login.endsAt } as const;
     return looking[role] === undefined ? page : { ...page, obstacle };
   });
-  return { kind: 'offered', person: member.profile.externalId, accounts: [member, ...pages] };
+  return { kind: 'offered', person: member.profile.externalId, accounts: [member, ...pages], isCut };
 };
 
 /** `organization` is the one key of LinkedIn. */
 const choices =
   ({ client, clock }: Bound): AccountSource['choices'] =>
   async (_platform, { id: accountId }, _key, signal) => {
-    const found = await organizationsOf((ask) => client.call({ accountId, targetId: null }, ask, signal), posting);
-    if ('kind' in found) return withoutFigures(found, clock());
-    const all = found.map(({ externalId: value, displayName, role: about }) => ({
-      value,
-      label: displayName ?? value,
-      about,
-    }));
-    return { kind: 'choices', choices: all.slice(0, maxChoices), isCut: all.length > maxChoices };
+    const call: Call = (ask) => client.call({ accountId, targetId: null }, ask, signal);
+    const listed = await organizationsOf(call, posting, maxChoices);
+    if ('kind' in listed) return withoutFigures(listed, clock());
+    const { found, isCut } = listed;
+    const of = ({ externalId: value, displayName, role: about }: Organization) => ({
+      ...{ value, label: displayName ?? value, about },
+    });
+    return { kind: 'choices', choices: found.map(of), isCut };
   };
 
 export const linkedinNetwork = (): NetworkParts => ({

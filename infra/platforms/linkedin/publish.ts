@@ -1,5 +1,13 @@
 import type { CommentOutcome, PlatformAdapter } from '#contracts/ports/platform.ts';
-import { beforeBoundary, behindBoundary, behindComment, failureOf, type OkAnswer, unknown } from '../kit/errors.ts';
+import {
+  beforeBoundary,
+  behindBoundary,
+  behindComment,
+  commentTooLate,
+  failureOf,
+  type OkAnswer,
+  unknown,
+} from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
@@ -49,11 +57,11 @@ export const publish =
 export const comment =
   ({ client, clock }: Bound): PlatformAdapter['comment'] =>
   async (request, signal): Promise<CommentOutcome> => {
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return commentTooLate;
     const subject = subjectOf(request);
     const open = await client.open(subject, signal);
     if (open.kind !== 'open') return beforeBoundary(open, clock());
-    if (signal.aborted) return { kind: 'deferred', failure: unknown(passed) };
+    if (signal.aborted) return commentTooLate;
     const { externalId: object, content: text, account } = request;
     const json = { actor: account.externalId, object, message: { text } };
     const path = `/socialActions/${enc(object)}/comments`;

@@ -73,7 +73,11 @@ class PinFigures {
 
   async #ask(path: string, query: Readonly<Record<string, string>>): Promise<NetworkAnswer> {
     const subject = { accountId: this.#accountId, targetId: null };
-    const answer = await this.#bound.client.call(subject, { method: 'GET', path, query }, this.#signal);
+    const answer = await this.#bound.client.call(
+      subject,
+      { method: 'GET', path, query, isOptional: true },
+      this.#signal,
+    );
     this.#signal.throwIfAborted();
     return answer;
   }
@@ -123,7 +127,7 @@ export const accountFigures =
   async (_platform, { id: accountId }, signal): Promise<AccountInsightsAnswer> => {
     signal.throwIfAborted();
     const subject = { accountId, targetId: null };
-    const shown = await client.call(subject, me, signal);
+    const shown = await client.call(subject, { ...me, isOptional: true }, signal);
     signal.throwIfAborted();
     const now = clock();
     if (shown.kind !== 'ok') return withoutFigures(shown, now);
@@ -132,7 +136,8 @@ export const accountFigures =
       const of = day(now - ago * dayMs);
       // Without `metric_types`: only so Pinterest tells visits of the profile and figures of videos. One day a call, since
       // the sum of the days asked for has more than each day.
-      const ask = { method: 'GET', path: '/user_account/analytics', query: { start_date: of, end_date: of } } as const;
+      const query = { start_date: of, end_date: of };
+      const ask = { method: 'GET', path: '/user_account/analytics', query, isOptional: true } as const;
       const answer = await client.call(subject, ask, signal);
       signal.throwIfAborted();
       if (answer.kind !== 'ok' && ago === 1 && !isWithout(answer)) return withoutFigures(answer, now);

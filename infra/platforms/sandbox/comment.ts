@@ -14,6 +14,8 @@ import { answers, refusals, said, untilAborted } from './script.ts';
 
 type Refused = Exclude<CommentOutcome, { readonly kind: 'posted' }>;
 
+const notCalled = { kind: 'deferred', failure: down('the deadline passed before the call was made') } as const;
+
 /** Comments once. The faults are those in the text of the comment. */
 export async function comment(
   network: Network,
@@ -23,6 +25,7 @@ export async function comment(
 ): Promise<CommentOutcome> {
   const { comments } = imitations[request.platform];
   if (comments === null) throw new Error(`${request.platform} takes no comments`);
+  if (signal.aborted) return notCalled;
   // At the deadline the adapter stops waiting for the call, which may still take effect, as on any network.
   const silence = untilAborted(signal).then(() => ({ kind: 'unknown', failure: unknown(said.timeout_after) }) as const);
   return Promise.race([call(network, options, request, comments, signal), silence]);
@@ -57,7 +60,7 @@ async function call(
       if (answer === null && (await striking(name)) !== null) answer = name;
     }
     // No await from this check to the call: a caller whose deadline has passed makes none.
-    if (signal.aborted) return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+    if (signal.aborted) return notCalled;
     if (refusal !== null) {
       await row('refused', null, refusal.failure.code);
       return refusal;

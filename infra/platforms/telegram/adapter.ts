@@ -15,7 +15,7 @@ import type {
   RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { unknown } from '../kit/errors.ts';
+import { commentTooLate, unknown } from '../kit/errors.ts';
 import { textIn } from '../shared/members.ts';
 import { postOf, publishedAs } from './answers.ts';
 import type { ApiResult } from './api.ts';
@@ -151,10 +151,10 @@ export class TelegramAdapter implements PlatformAdapter {
   }
 
   async comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
-    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    if (signal.aborted) return commentTooLate;
     const chat = await chatOf(this.#options, request.account.id);
     if ('failure' in chat) return withoutChat(chat.failure);
-    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    if (signal.aborted) return commentTooLate;
     return commentOn(this.#options, chat, request, signal);
   }
 

@@ -10,6 +10,7 @@ import {
   beforeBoundary,
   behindBoundary,
   behindComment,
+  commentTooLate,
   failureOf,
   type NetworkAnswer,
   type OkAnswer,
@@ -146,7 +147,7 @@ const forContainer = 0.6;
 export const comment =
   (bound: Bound): PlatformAdapter['comment'] =>
   async (request, signal): Promise<CommentOutcome> => {
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return commentTooLate;
     const { client, clock, boundaryDeadlineMs } = bound;
     const { account, externalId, content } = request;
     const [subject, user] = [subjectOf(request), account.externalId];
@@ -156,16 +157,15 @@ export const comment =
     const prepared = async (): Promise<Container | Failed> =>
       (await noneLeft(work, true)) ??
       built(work, post, { checkpoint: async () => undefined }, boundaryDeadlineMs * forContainer);
-    const late = { kind: 'deferred', failure: failureOf('processing', null, null) } as const;
     const container = await prepared().catch((error: unknown) => {
       // What is prepared ends with the time of the try.
-      if (signal.aborted) return late;
+      if (signal.aborted) return commentTooLate;
       throw error;
     });
     if ('kind' in container) return container;
     const open = await client.open(subject, signal);
     if (open.kind !== 'open') return beforeBoundary(open, clock());
-    if (signal.aborted) return late;
+    if (signal.aborted) return commentTooLate;
     const answer = await client.once(open, subject, callOf(user, container), signal);
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const made = madeBy(answer);

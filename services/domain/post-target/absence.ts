@@ -1,5 +1,5 @@
 import type { TargetEvent } from '#schemas/target.ts';
-import { claimOf, requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
+import { claimOf, notBefore, requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
 
 /**
  * The rules of a client let a target be tried again after looks at the network that found no post; once, so that a network
@@ -42,7 +42,8 @@ export const observeAbsence = ({ askedAt, policy }: ObserveAbsence, state: Targe
   if (target.absences.length + 1 < policy.looks) {
     return [{ type: 'TargetAbsenceObserved', data: { ...claimOf(target), observedAt: askedAt } }];
   }
-  return [settledBy('policy', { outcome: 'absent' })];
+  const retryAt = notBefore(target, askedAt);
+  return [settledBy('policy', { outcome: 'absent', ...(retryAt === askedAt ? {} : { retryAt }) })];
 };
 
 /** Milliseconds since the epoch from which another look counts. */

@@ -126,13 +126,16 @@ export interface RecordUnknown extends Claim {
   readonly type: 'RecordUnknown';
   readonly failure: Failure;
   readonly reconcileAt: string;
+  /** When the network lets the next attempt come, if it turns out to have nothing. Absent: it did not say. */
+  readonly retryAt?: string;
 }
 
 export const recordUnknown = (command: RecordUnknown, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
   if (target.boundary === null) throw new Rejection('no_boundary', 'Nothing was called, so its outcome is known.');
-  const { failure, reconcileAt } = command;
-  return [{ type: 'TargetOutcomeUnknown', data: { ...claimOf(target), failure, reconcileAt } }];
+  const { failure, reconcileAt, retryAt } = command;
+  const named = retryAt === undefined ? {} : { retryAt };
+  return [{ type: 'TargetOutcomeUnknown', data: { ...claimOf(target), failure, reconcileAt, ...named } }];
 };
 
 /** The network no longer has the post. */

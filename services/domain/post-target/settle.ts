@@ -5,7 +5,7 @@ import { commentAfter, commentOfFound } from './first-comment.ts';
 import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
 import type { RetryPolicy } from './outcome.ts';
 import { foundAccepted } from './processing.ts';
-import { requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
+import { notBefore, requireUnknown, settledBy, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
 
 /** The network or a person settles an unknown outcome. */
@@ -94,7 +94,7 @@ const absent = (
   if (by === 'admin') return [settledBy(by, { outcome: 'absent' })];
   const { common } = target;
   const mayRepeat = common.provenAbsences < maxProven;
-  const retryAt = mayRepeat ? afterDelay(now, common.provenAbsences, policy) : null;
+  const retryAt = mayRepeat ? notBefore(target, afterDelay(now, common.provenAbsences, policy)) : null;
   const managed = managedAfterAbsence(common, retryAt);
   if (managed !== null) return [settledBy(by, { outcome: 'absent' }), managed];
   if (retryAt === null)

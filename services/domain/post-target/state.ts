@@ -128,6 +128,8 @@ type Situation =
       readonly askedFrom: string;
       /** The store was restored since: what the network does not show proves nothing. */
       readonly restored: boolean;
+      /** Before this no other attempt starts, where the network turns out to have nothing. Absent: it named no instant. */
+      readonly retryAt?: string;
       /** When looks found no post, while the rules of the client let the target be tried again then. */
       readonly absences: readonly string[];
       /** Id of the scheduled post on the network; null: none was handed over, or the answer was lost. */
@@ -195,6 +197,10 @@ export const settledBy = (
   type: 'TargetOutcomeSettled',
   data: { by, externalId: null, permalink: null, publishedAt: null, failure: null, ...said },
 });
+
+/** The later of an instant and the one that the network named for the next attempt. */
+export const notBefore = ({ retryAt }: TargetIn<'outcome_unknown'>, at: string): string =>
+  retryAt !== undefined && Date.parse(retryAt) > Date.parse(at) ? retryAt : at;
 
 const atOnce = new Date(0).toISOString();
 

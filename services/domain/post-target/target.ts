@@ -124,7 +124,11 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       const { takeover, boundary } = state;
       const since = { ...common, deferredSince: null, unknownSince: common.unknownSince ?? fact.occurredAt };
       const accepted = state.status === 'processing' ? state.accepted : null;
-      const asked = { askedFrom: fact.occurredAt, absences: [], restored: isRestored, accepted };
+      const { retryAt } = event.data;
+      const asked = {
+        ...{ askedFrom: fact.occurredAt, absences: [], restored: isRestored, accepted },
+        ...(retryAt === undefined ? {} : { retryAt }),
+      };
       // An undo of what the network had has failed by now.
       const of = {
         nativeId: state.status === 'handed_to_platform' ? state.nativeId : null,

@@ -52,5 +52,5 @@ const finished = async (
   if (done.kind === 'refused') throw refusedBy(tools.deps, platform, done);
   if (done.accounts.length === 0) throw refuse('This login has no account that can be connected. Try another one.');
   faultPoint('connect:after-finish');
-  return done.accounts;
+  return done;
 };

@@ -1,6 +1,6 @@
 import type { Context, Middleware } from 'koa';
 import { within } from '#contracts/base/pause.ts';
-import type { ConnectedProfile, OfferedAccount } from '#contracts/ports/connector.ts';
+import type { ConnectedProfile, FinishedConsent, OfferedAccount } from '#contracts/ports/connector.ts';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
@@ -53,6 +53,8 @@ type KeptChoice = {
   readonly timezone: string | null;
   /** How many the network offered. */
   readonly offered: number;
+  /** The login has more than were offered. */
+  readonly isCut?: boolean;
 };
 
 const holders: Readonly<Record<NonNullable<OfferedAccount['holder']>, string>> = {
@@ -92,6 +94,14 @@ const pageOf = ({ accounts }: KeptChoice, { query, page }: View): Shown => {
   return { page: shown, here: found.slice(shown * perPage, (shown + 1) * perPage), found: found.length };
 };
 
+/** What the guest is told of accounts of the login that are not here. */
+const missing = ({ accounts: { length }, offered, isCut = false }: KeptChoice): string => {
+  if (offered <= length && !isCut) return '';
+  const has = isCut ? `more than ${offered}` : String(offered);
+  const here = length === 1 ? 'the first is here' : `the first ${length} are here`;
+  return `<p class="soft">The login has ${has} ${has === 'more than 1' ? 'account' : 'accounts'}; only ${here}.</p>`;
+};
+
 /** The search, and the way through the pages, of a choice that does not fit on one. */
 const way = (kept: KeptChoice, { query, chosen }: View, { page, here, found }: Shown): string => {
   if (kept.accounts.length <= perPage) return '';
@@ -104,9 +114,6 @@ const way = (kept: KeptChoice, { query, chosen }: View, { page, here, found }: S
     button('search', 'Search'),
     `<input type="hidden" name="asked" value="${escapeHtml(query)}"><input type="hidden" name="page" value="${page}"><input type="hidden" name="chosen" value="${away.join(',')}">`,
     `<p class="soft">${counted}${away.length === 0 ? '' : ` ${away.length} more chosen on other pages.`}</p>`,
-    ...(kept.offered > kept.accounts.length
-      ? [`<p class="soft">The login has ${kept.offered} accounts; only the first ${kept.accounts.length} are here.</p>`]
-      : []),
     '<p class="choices">',
     ...(page > 0 ? [button('back', 'Page before')] : []),
     ...(first + perPage < found ? [button('next', 'Next page')] : []),
@@ -138,6 +145,7 @@ const choicePage = (choice: {
 <fieldset><legend>Which accounts of ${name}?</legend>
 ${alertOf(words)}
 ${way(kept, view, shown)}
+${missing(kept)}
 ${lines.join('\n')}
 <button type="submit">Connect these accounts</button>
 </fieldset></form>
@@ -145,22 +153,28 @@ ${lines.join('\n')}
   return page(words === null ? title : `Not connected: ${title}`, html);
 };
 
-/** Of an attempt that has led to accounts: connects the only one, or lets the guest choose. Answers where to go next. */
+/**
+ * Of an attempt that has led to accounts: connects the only one that the login has, or lets the guest choose. Answers where to
+ * go next.
+ */
 export const connectOffered = async (
   tools: InviteTools,
   ctx: Context,
   { open, platform, kept: { timezone } }: OpenAttempt<{ readonly timezone: string | null }>,
-  offered: readonly OfferedAccount[],
+  {
+    accounts: offered,
+    isCut = false,
+  }: Pick<Extract<FinishedConsent, { readonly kind: 'accounts' }>, 'accounts' | 'isCut'>,
 ): Promise<string> => {
   const [first] = offered;
   if (first === undefined) throw new BrokenInvariant('no account was offered');
   if (offered.every(({ obstacle }) => obstacle !== undefined))
     throw refuse(`${nameOf(first.profile)}: ${first.obstacle}`);
-  if (offered.length === 1) {
+  if (offered.length === 1 && !isCut) {
     await connectAccount(tools, ctx, open, { platform, timezone, ...first });
     return open.path;
   }
-  const kept: KeptChoice = { accounts: offered.slice(0, maxOffered), timezone, offered: offered.length };
+  const kept: KeptChoice = { accounts: offered.slice(0, maxOffered), timezone, offered: offered.length, isCut };
   return `/connect/choice/${await keepAttempt(tools, ctx, open, { kind: 'choice', platform, kept })}`;
 };
 

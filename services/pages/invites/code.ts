@@ -127,7 +127,7 @@ export const postCode =
         );
         return null;
       }
-      const next = await connectOffered(tools, ctx, attempt, found);
+      const next = await connectOffered(tools, ctx, attempt, { accounts: found });
       faultPoint('connect:after-code');
       await forget(tools, ctx, connector, kept.code);
       return next;

@@ -20,14 +20,20 @@ export const integer =
       throw new Error(`must be a whole number from ${min} to ${max}`);
     return number;
   };
-export const url =
+/** The address of one page: a slash at its end may belong to it. */
+export const pageUrl =
   (...protocols: readonly string[]): SettingReader<string> =>
   (value) => {
     if (!URL.canParse(value) || !protocols.includes(new URL(value).protocol) || !value.includes('://')) {
       throw new Error(`must be a URL that begins with ${protocols.map((one) => `${one}//`).join(' or ')}`);
     }
-    return value.replace(/\/+$/, '');
+    return value;
   };
+/** An address below which others are: without the slash at its end. */
+export const url = (...protocols: readonly string[]): SettingReader<string> => {
+  const read = pageUrl(...protocols);
+  return (value) => read(value).replace(/\/+$/, '');
+};
 /** A cluster's address names several hosts, so `URL` cannot parse it. */
 export const eventStoreUrl: SettingReader<string> = (value) => {
   if (!/^(esdb|esdb\+discover|kurrentdb):\/\/[^\s/?]/.test(value))

@@ -23,7 +23,7 @@ import { openPublishing } from '#test/support/publishing.ts';
 import type { Simulated } from './simulated.ts';
 
 const [, , url = '', key = '', reported = '{}'] = process.argv;
-const { xApi, telegramApi, slow } = JSON.parse(reported) as Omit<Simulated, 'accounts'>;
+const { env, slow } = JSON.parse(reported) as Omit<Simulated, 'accounts'>;
 const parts = await openPublishing(url, { database: { url, connections: 8 } });
 const { pool, store, blobs, workDir, sandbox } = parts;
 const logger = createLogger('bench', 'warn');
@@ -42,7 +42,7 @@ const http: NetworkHttp = {
     return guarded.send(call, signal);
   },
 };
-const config = readConfig(processEnv());
+const config = readConfig({ ...processEnv(), ...env });
 const live = liveNetworks({
   stores: {
     credentials: new PostgresCredentials({ pool, keys: new PostgresDataKeys({ pool, secrets: new Secrets(key) }) }),
@@ -51,7 +51,7 @@ const live = liveNetworks({
     pushedPosts: new PostgresPushedPosts({ pool }),
   },
   ...{ http, clock: clock.now },
-  config: { ...config, xClientId: 'app-id', xClientSecret: 'app:secret', xApi, telegramApi, telegramBotToken: null },
+  config: { ...config, telegramBotToken: null },
 });
 
 /** With the times of `adapter`, and a publish call of its own. */
@@ -71,8 +71,10 @@ const hanging = withPublish(sandbox, async ({ targetId, account }, steps) => {
   await guarded.send({ method: 'POST', url: slow, headers: {}, body: [Buffer.from('{}')], subject }, signal);
   return { kind: 'published', externalId: targetId, permalink: null, publishedAt: new Date().toISOString() };
 });
+/** One of the networks itself is as slow. */
+const adapters = { ...live.adapters, pinterest: hanging };
 const watched = new Map(
-  Object.entries(live.adapters).map(([platform, adapter]) => [
+  Object.entries(adapters).map(([platform, adapter]) => [
     platform,
     withPublish(adapter, (request, steps) => {
       begun.push([request.targetId, Date.now()]);

@@ -1,7 +1,7 @@
 /**
  * How late 1,000 targets on X, Telegram and Bluesky start that are due within one second, alone and while the same
- * workspaces have 1,000 calls under way on a network that answers after 20 s. The publisher has published some hundreds
- * before, as one that runs for days has.
+ * workspaces have 1,000 calls under way on a network that answers after 20 s; and how late 1,000 on six networks, of which
+ * Pinterest answers after 20 s. The publisher has published some hundreds before, as one that runs for days has.
  */
 import { fork } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -19,13 +19,27 @@ import type { Simulated, SimulatedPlatform } from './simulated.ts';
 
 const due = 1_000;
 const workspaces = 10;
-/** Networks of a post's ten targets. */
-const ofPost: readonly SimulatedPlatform[] = [
-  ...(['x', 'x', 'x', 'x', 'telegram', 'telegram', 'telegram'] as const),
-  ...(['bluesky', 'bluesky', 'bluesky'] as const),
-];
-const posts = due / ofPost.length;
-/** Posts of ten targets that the publisher publishes before it is measured. */
+const posts = 100;
+
+interface Mix {
+  /** Networks of the targets of a post. */
+  readonly ofPost: readonly SimulatedPlatform[];
+  /** Targets on Pinterest, which answers after 20 s: they are due within the same second. */
+  readonly hanging: number;
+}
+
+const three: Mix = {
+  ofPost: [
+    ...(['x', 'x', 'x', 'x', 'telegram', 'telegram', 'telegram'] as const),
+    ...(['bluesky', 'bluesky', 'bluesky'] as const),
+  ],
+  hanging: 0,
+};
+const six: Mix = {
+  ofPost: ['x', 'x', 'telegram', 'telegram', 'bluesky', 'bluesky', 'threads', 'threads', 'linkedin'],
+  hanging: 100,
+};
+/** Posts that the publisher publishes before it is measured. */
 const postsBefore = 50;
 /** Milliseconds from the last append to the first time: longer than the publisher looks ahead. */
 const leadMs = 6_000;
@@ -69,17 +83,17 @@ interface Round {
   readonly call: readonly number[];
 }
 
-const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
+const round = async (world: PublishingWorld, { ofPost, hanging }: Mix, slow: number): Promise<Round> => {
   const { pool } = world;
   const key = `v1:${randomBytes(32).toString('base64')}`;
   const keys = new PostgresDataKeys({ pool, secrets: new Secrets(key) });
   const credentials = new PostgresCredentials({ pool, keys });
   const networks = await simulate();
   const { accounts, ...origins } = networks.reported;
-  const left = { x: [...accounts.x], telegram: [...accounts.telegram], bluesky: [...accounts.bluesky] };
+  const left = new Map(Object.entries(accounts).map(([platform, all]) => [platform, [...all]]));
   const tenants = Array.from({ length: workspaces }, () => tenantOf(world));
   const live = async (tenant: PublishingWorld, clientId: string, platform: SimulatedPlatform): Promise<Account> => {
-    const one = left[platform].pop();
+    const one = left.get(platform)?.pop();
     if (one === undefined) throw new Error(`no account of ${platform} is left`);
     const made = await tenant.connect(clientId, platform, one.externalId, 'live');
     const owner = { accountId: made.id, workspaceId: tenant.workspaceId, clientId, platform };
@@ -93,6 +107,15 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
       ofClients.push({ tenant, accounts: await Promise.all(ofPost.map((platform) => live(tenant, id, platform))) });
     }
   }
+  const hangingAccounts = await Promise.all(
+    tenants.map(async (tenant) => {
+      const id = await tenant.client();
+      const each = Array.from({ length: hanging / workspaces }, () =>
+        tenant.connect(id, 'pinterest', randomUUID(), 'live'),
+      );
+      return Promise.all(each);
+    }),
+  );
   const slowAccounts = await Promise.all(
     tenants.map(async (tenant) => {
       const id = await tenant.client();
@@ -112,6 +135,7 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
     }
     await allPublished(world, before, 60_000);
     const dueAt = new Map<string, number>();
+    const hangs = new Map<string, number>();
     const startedAt = Date.now();
     const from = startedAt + leadMs + 4 * (due + slow);
     const slowIds: string[] = [];
@@ -127,11 +151,20 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
     for (let at = 0; at < ofClients.length; at += 20) {
       await Promise.all(
         ofClients.slice(at, at + 20).map(async ({ tenant, accounts: ten }, place) => {
-          const when = (target: number) => from + Math.floor(((target * posts + at + place) * 1_000) / due);
+          const when = (target: number) =>
+            from + Math.floor(((target * posts + at + place) * 1_000) / (posts * ofPost.length));
           const { targetIds } = await tenant.schedule(ten, { text: `post ${at + place}`, dueAt: when });
           for (const [target, id] of targetIds.entries()) dueAt.set(id, when(target));
         }),
       );
+    }
+    const overrides = { boardId: '1' };
+    const variants = [{ platform: 'pinterest' as const, contentOverride: null, mediaIdsOverride: null, overrides }];
+    for (const [place, tenant] of tenants.entries()) {
+      if (hanging === 0) continue;
+      const when = (target: number) => from + (target * workspaces + place) * (1_000 / hanging);
+      const made = await tenant.schedule(hangingAccounts[place] ?? [], { text: `pin ${place}`, dueAt: when, variants });
+      for (const [target, id] of made.targetIds.entries()) hangs.set(id, when(target));
     }
     if (Date.now() > from - slowAheadMs - 4_000) throw new Error('scheduling took too long for this round');
     await allPublished(world, [...dueAt.keys()], from - Date.now() + 60_000);
@@ -141,11 +174,13 @@ const round = async (world: PublishingWorld, slow: number): Promise<Round> => {
     );
     if (rows[0].n !== slow) throw new Error(`${rows[0].n} of ${slow} calls of the slow network were under way`);
     const made = await networks.made();
-    const wanted = before.length + due;
+    const wanted = before.length + dueAt.size;
     if (made.posts !== wanted || made.refused > 0)
       throw new Error(`the networks made ${made.posts} posts of ${wanted}`);
     const { begun, called } = await publisher.end();
-    const [start, call] = [lateness(dueAt, begun), lateness(dueAt, called)];
+    const start = lateness(new Map([...dueAt, ...hangs]), begun);
+    const call = lateness(dueAt, called);
+    if (start.length !== due) throw new Error(`${start.length} of ${due} targets began`);
     if (Math.min(...start) < 0) throw new Error('a target began before its time');
     return { start, call };
   } finally {
@@ -159,14 +194,17 @@ export const starts = async (quick: boolean): Promise<readonly BenchRow[]> => {
   const alone: number[] = [];
   const beside: number[] = [];
   const calls: number[] = [];
+  const ofSix: number[] = [];
   for (let turn = 0; turn < (quick ? 1 : 3); turn += 1) {
     for (const many of [0, slow]) {
-      const { start, call } = await withWorlds(1, ([world]) => round(world as PublishingWorld, many));
+      const { start, call } = await withWorlds(1, ([world]) => round(world as PublishingWorld, three, many));
       (many === 0 ? alone : beside).push(percentile(start, 0.99));
       if (many > 0) calls.push(percentile(call, 0.99));
     }
+    const { start } = await withWorlds(1, ([world]) => round(world as PublishingWorld, six, 0));
+    ofSix.push(percentile(start, 0.99));
   }
-  const [limit, ours, call] = [spread(alone), spread(beside), spread(calls)];
+  const [limit, ours, call, more] = [spread(alone), spread(beside), spread(calls), spread(ofSix)];
   return [
     {
       name: '1,000 due in one second on three networks beside 1,000 calls that take 20 s',
@@ -176,6 +214,15 @@ export const starts = async (quick: boolean): Promise<readonly BenchRow[]> => {
       goal: '≤ 250',
       ok: ours.median <= 250,
       note: `min ${Math.round(ours.min)}, max ${Math.round(ours.max)}; without those: min ${Math.round(limit.min)}, max ${Math.round(limit.max)}; first call of the network: p99 ${Math.round(call.median)}`,
+    },
+    {
+      name: '1,000 due in one second on six networks, one of which answers after 20 s',
+      unit: 'ms p99',
+      ours: more.median,
+      limit: ours.median,
+      goal: '≤ 1.2 of three networks, or ≤ 100',
+      ok: more.median <= Math.max(1.2 * ours.median, 100),
+      note: `min ${Math.round(more.min)}, max ${Math.round(more.max)}; the limit is three networks beside 1,000 calls that take 20 s`,
     },
   ];
 };

@@ -13,8 +13,9 @@ suite('a choice among the accounts of a login', (t) => {
   const connector: ConsentConnector = {
     ...{ kind: 'consent', title: 'By signing in there', usernameLabel: null },
     begin: async ({ state }) => ({ kind: 'begun', url: `https://network.invalid/?state=${state}`, kept: {} }),
-    finish: async () => ({ kind: 'accounts', accounts: offered }),
+    finish: async () => ({ kind: 'accounts', accounts: offered, isCut }),
   };
+  let isCut = false;
   t.before(async () => {
     it = await liveWorld(() => ({ facebook: [connector] }));
   });
@@ -124,6 +125,31 @@ suite('a choice among the accounts of a login', (t) => {
     const refused = await backIn(guest, path);
     assert.equal(refused.status, 422);
     assert.match(refused.html, new RegExp(`Filiale 002: ${roles}`));
+  });
+
+  t('of a login of which the network tells no more the guest is told, also where all fit on one page', async () => {
+    offered = pages(3);
+    for (const cut of [true, false]) {
+      isCut = cut;
+      const { path } = await linkOf();
+      const guest = it.guest();
+      const { html } = await guest.get(await choiceOf(guest, path));
+      const words = 'The login has more than 3 accounts; only the first 3 are here.';
+      assert.equal(html.includes(words), cut);
+    }
+  });
+
+  t('the one account that a login was cut to is not connected unasked', async () => {
+    offered = pages(1);
+    isCut = true;
+    const { clientId, path } = await linkOf();
+    const guest = it.guest();
+    const choice = await choiceOf(guest, path);
+    isCut = false;
+    assert.match((await guest.get(choice)).html, /The login has more than 1 account; only the first is here\./);
+    assert.deepEqual(await connectedOf(clientId), []);
+    assert.equal(await guest.sent(choice, { account: '0' }), path);
+    assert.deepEqual(await connectedOf(clientId), ['page-0']);
   });
 
   t('of more accounts than are kept the guest is told, and no form reaches what is not there', async () => {

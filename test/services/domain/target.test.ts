@@ -742,6 +742,39 @@ suite('target', (t) => {
     }
   });
 
+  t(
+    'an attempt of which the network named the time of the next is not repeated before, whoever found that it is absent',
+    () => {
+      const named = at(90_000);
+      const until: TargetEvent = { ...unknown, data: { ...unknown.data, retryAt: named } };
+      const settle = (by: 'reconcile' | 'admin', now = at(140)): TargetCommand => ({
+        ...{ type: 'Settle', now, by, outcome: { kind: 'absent', proof: true, policy } },
+      });
+      const again = { again: 'target_not_unknown' };
+      const waits: TargetEvent = { ...absent, data: { ...absent.data, retryAt: named } };
+      given([...crossed, until])
+        .when(settle('reconcile'))
+        .then([waits], again);
+      const waiting = state([...crossed, until, waits]);
+      deepEqual(waiting.status === 'pending' && waiting.retryAt, named);
+      given([...crossed, until])
+        .when({ type: 'ObserveAbsence', askedAt: at(140), policy: { looks: 1, gapMs: 0 } })
+        .then([{ ...waits, data: { ...waits.data, by: 'policy' } }], again);
+      const later: TargetEvent = { ...absent, data: { ...absent.data, retryAt: at(95_031.5) } };
+      given([...crossed, until])
+        .when(settle('reconcile', at(95_000)))
+        .then([later], again);
+      // A person who knows that it is not there decides.
+      const word: TargetEvent = { ...absent, data: { ...absent.data, by: 'admin' } };
+      given([...crossed, until])
+        .when(settle('admin'))
+        .then([word], again);
+      given(crossed)
+        .when({ ...claim, type: 'RecordUnknown', failure, reconcileAt: unknown.data.reconcileAt, retryAt: named })
+        .then([until], { again: 'claim_lost' });
+    },
+  );
+
   t('is overdue once its deferrals and rate limits have lasted a day together, until a person acts', () => {
     const day = 86_400;
     const ask = (seconds: number): TargetCommand => ({ type: 'RecordOverdue', now: at(seconds) });

@@ -173,6 +173,34 @@ suite('publisher and adapters that misbehave', { waits: true }, (t) => {
     await deferredAfter.stop();
   });
 
+  t(
+    'a call that a network limits and may have carried out is not repeated before the named time, though nothing is out',
+    async () => {
+      const called: string[] = [];
+      const retryAt = new Date(Date.now() + 20 * 3_600_000).toISOString();
+      const blocked = start(
+        adapter(
+          async ({ targetId }, steps) => {
+            await steps.boundary({});
+            called.push(targetId);
+            return { kind: 'unknown', failure, retryAt };
+          },
+          { absenceIsProof: () => true, settleWindowMs: () => 0 },
+        ),
+      );
+      const id = await schedule();
+      await until('it is known that nothing is out', async () =>
+        (await world.story(`target-${id}`)).includes('TargetOutcomeSettled'),
+      );
+      const state = await world.target(id);
+      assert.deepEqual(state.status === 'pending' && [state.retryAt, called.filter((one) => one === id)], [
+        retryAt,
+        [id],
+      ]);
+      await blocked.stop();
+    },
+  );
+
   t('the publisher abandons a call that ignores its deadline, and ignores its late answer', async () => {
     let answered = false;
     const late = Promise.withResolvers<void>();

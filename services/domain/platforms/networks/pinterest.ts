@@ -106,6 +106,7 @@ export const pinterest: NetworkRules = {
   app: {
     // `https://api-sandbox.pinterest.com/v5` takes pins of an app that has trial access alone.
     addresses: { api: 'https://api.pinterest.com/v5', authorize: 'https://www.pinterest.com/oauth/' },
+    countsCalls: true,
   },
   text: {
     limits: [{ unit: 'code_points', limit: 800 }],

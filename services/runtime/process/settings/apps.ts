@@ -1,7 +1,7 @@
 import { rules } from '#domain/platforms/index.ts';
 import type { AppAddress, AppSettings } from '#domain/platforms/rules.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
-import { integer, optional, text, url, type Variable, variable } from '../config-values.ts';
+import { integer, optional, pageUrl, text, url, type Variable, variable } from '../config-values.ts';
 
 /** The operator's app at each network that takes one, from the rules of the network: `X_CLIENT_ID`, `X_API`. */
 
@@ -36,7 +36,9 @@ const settingsOf = (platform: Platform): readonly Named[] => {
     ...Object.entries(addresses).map(([address, usual]) =>
       one(address, (setting) => {
         const words = `${name}: ${wordsOfAddress[address as AppAddress]}`;
-        return variable(setting, url('https:', 'http:'), usual, words);
+        // Pinterest's page has a slash at its end. The others are put before the paths of calls.
+        const read = address === 'authorize' ? pageUrl : url;
+        return variable(setting, read('https:', 'http:'), usual, words);
       }),
     ),
     ...(version === undefined

@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { consentOf, type OfferAccounts, type OfferedLogin } from '#infra/platforms/kit/consent.ts';
-import type { OAuthTable } from '#infra/platforms/kit/oauth.ts';
+import { type NetworkMethods, networkOf } from '#infra/platforms/kit/network.ts';
+import type { OAuthTable, RefreshStep, TokenStep } from '#infra/platforms/kit/oauth.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { suite } from '#test/support/suite.ts';
 import { type KitWorld, kitWorld, oauthOf, within } from './world.ts';
@@ -20,6 +21,13 @@ const two: OfferedLogin = {
     { profile: profileOf('3'), holder: 'page', obstacle: 'Your role may not publish.' },
   ],
 };
+
+const refreshStep: Omit<RefreshStep, 'kind'> = {
+  ...{ method: 'POST', url: '{tokens}/token', as: 'form', minAgeMs: 0 },
+  params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
+};
+/** The methods of a network of which a test needs none. */
+const none = {} as NetworkMethods;
 
 suite('consent of the kit', (t) => {
   let world: KitWorld;
@@ -50,7 +58,10 @@ suite('consent of the kit', (t) => {
       assert.ok(outcome.kind === 'accounts', JSON.stringify(outcome));
       const [one, other, third] = outcome.accounts;
       assert.deepEqual(one?.credential, {
-        secret: { loginToken: 'login', accessToken: 'page-1', accessUntil: null, pageOf: 'business' },
+        secret: {
+          ...{ loginToken: 'login', loginUntil: '2026-11-01T13:00:00.000Z' },
+          ...{ accessToken: 'page-1', accessUntil: null, pageOf: 'business' },
+        },
         ...{ expiresAt: null, grant: 'person-1' },
       });
       assert.deepEqual([one?.holder, one?.profile.scopes, one?.obstacle], ['page', ['post'], undefined]);
@@ -105,6 +116,66 @@ suite('consent of the kit', (t) => {
     assert.equal(world.received.length, 0);
   });
 
+  t(
+    'a token of a page that the network ended is minted anew, by that of the login and once for all who met it',
+    async () => {
+      const mint: TokenStep = {
+        ...{ method: 'GET', url: '{api}/{account}', as: 'query', isBare: true },
+        params: { fields: 'access_token', access_token: '{login}' },
+      };
+      const own = await kitWorld({
+        oauth: oauthOf({ mint, grant: 'person' }),
+        errors: [{ status: 401, means: 'lapsed', renews: true }],
+      });
+      own.on('POST /tokens/token', { body: { access_token: 'the-login-token', scope: 'post' } });
+      const { http, clock, app, client, tables, credentials } = { ...own.bound };
+      const offer: OfferAccounts = async () => two;
+      const connector = consentOf({ http, clock, app, client, offer, name: 'Threads', oauth: tables.oauth });
+      const asked = {
+        answer: new Map([['code', 'c']]),
+        kept: { verifier: 'v' },
+        redirectUri,
+        workspaceId: randomUUID(),
+      };
+      const outcome = await connector.finish(asked, within());
+      assert.ok(outcome.kind === 'accounts', JSON.stringify(outcome));
+      const pages = outcome.accounts.slice(0, 2).map(({ credential }) => ({ credential, accountId: randomUUID() }));
+      for (const { accountId, credential } of pages) {
+        const owner = { accountId, workspaceId: randomUUID(), clientId: randomUUID(), platform: 'threads' as const };
+        await credentials.keep(owner, credential);
+      }
+      const [first, second] = pages.map(({ accountId }) => ({ accountId, targetId: null }));
+      assert.ok(first !== undefined && second !== undefined);
+      own.on('GET /api/things', { status: 401 }, { status: 401 }, { body: { data: [] } });
+      own.on('GET /api/1', { body: { id: '1', access_token: 'page-1 anew' } });
+      const ask = { method: 'GET', path: '/things' } as const;
+      const answers = await Promise.all([1, 2].map(() => client.call(first, ask, within())));
+      assert.deepEqual(
+        answers.map(({ kind }) => kind),
+        ['ok', 'ok'],
+      );
+      const minted = own.received.filter(({ path }) => path === '/api/1');
+      assert.deepEqual(
+        minted.map(({ query }) => [query.get('access_token'), query.get('fields')]),
+        [['the-login-token', 'access_token']],
+      );
+      assert.deepEqual(minted[0]?.headers.authorization, undefined);
+      const kept = await credentials.read(first.accountId);
+      assert.deepEqual(
+        [kept?.secret.accessToken, kept?.secret.loginToken, kept?.secret.accessUntil],
+        ['page-1 anew', 'the-login-token', null],
+      );
+      // The other page has its own, of which nobody asked.
+      assert.equal((await credentials.read(second.accountId))?.secret.accessToken, 'page-2');
+      // The login has ended: only its owner can mend it.
+      own.on('GET /api/things', { status: 401 });
+      own.on('GET /api/1', { status: 400, body: { error: 'invalid_grant', error_description: 'of the-login-token' } });
+      const ended = await client.call(first, ask, within());
+      assert.ok(ended.kind === 'lapsed' && !ended.reason.includes('the-login-token'), JSON.stringify(ended));
+      own.close();
+    },
+  );
+
   t('a refused consent is taken back, unless that ended the other accounts of the person', async () => {
     const none: OfferAccounts = async () => ({ ...two, accounts: [] });
     assert.equal((await finish(none)).kind, 'refused');
@@ -132,6 +203,21 @@ suite('consent of the kit', (t) => {
     const left = [];
     for (const { accountId } of owners) left.push(await credentials.leave(accountId, 1));
     assert.deepEqual(left, ['left', 'left', 'last']);
+  });
+
+  t('a refresh token that rotates is no token of several accounts', () => {
+    const { tables, app, ...tools } = world.bound;
+    const network = (grant: OAuthTable['grant'], kind: 'rotates' | 'keeps') => {
+      const refresh = { ...refreshStep, kind };
+      const parts = { offer: async () => two, methods: () => none };
+      return networkOf({ ...parts, tables: { ...tables, oauth: oauthOf({ grant, refresh }) } }, tools, app);
+    };
+    for (const [grant, kind] of [
+      ['person', 'keeps'],
+      ['account', 'rotates'],
+    ] as const)
+      assert.equal(typeof network(grant, kind).refresher, 'function');
+    assert.throws(() => network('person', 'rotates'), /cannot be shared/);
   });
 
   t('the guest is told which permission is missing, also where the network tells it apart from the code', async () => {

@@ -153,6 +153,10 @@ suite('errors of the kit', (t) => {
     const outcome = behindBoundary(refused(403, body), now);
     equal(outcome.kind, 'unknown');
     equal(outcome.failure.platformMessage, '403 Action is blocked');
+    // Where the post is not there after all, it may not be tried again at once.
+    equal(outcome.kind === 'unknown' && outcome.retryAt, new Date(now + 86_400_000).toISOString());
+    const lost = behindBoundary({ kind: 'silent', reason: '' }, now);
+    equal(lost.kind === 'unknown' && lost.retryAt, undefined);
     equal(behindBoundary(refused(400, { error: { code: 4 } }), now).kind, 'failed');
     equal(behindBoundary(refused(409, {}), now).kind, 'nothing_sent');
     equal(behindBoundary(refused(409, null), now).kind, 'unknown', 'the words of another server');

@@ -11,6 +11,7 @@ import {
   type OAuthTools,
   refreshTokens,
   revokeTokens,
+  type TokenStep,
 } from '#infra/platforms/kit/oauth.ts';
 import { suite } from '#test/support/suite.ts';
 import { appAt, http, oauthOf, type Server, startServer, within } from './world.ts';
@@ -156,6 +157,41 @@ suite('OAuth 2 of the kit', (t) => {
   t('a network that renews nothing is not asked', async () => {
     assert.equal((await refreshTokens(toolsOf({}), former(), subject, within())).kind, 'refused');
     assert.equal(server.received.length, 0);
+  });
+
+  t('a login that ends is renewed before it mints the token of an account, and is kept where that fails', async () => {
+    const mint: TokenStep = {
+      ...{ method: 'GET', url: '{api}/{account}', as: 'query', isBare: true },
+      params: { fields: 'access_token', access_token: '{login}' },
+    };
+    const tools = toolsOf({ ...twoSteps, mint });
+    const page: Credential = {
+      version: 1,
+      secret: {
+        ...{ account: '7', accessToken: 'page', accessUntil: null, kept: 'beside' },
+        ...{ loginToken: 'login', loginFrom: inDays(-59), loginUntil: new Date(now + 60_000).toISOString() },
+      },
+      expiresAt: null,
+    };
+    const refresh = () => refreshTokens(tools, page, subject, within());
+    server.on('GET /tokens/refresh_access_token', { body: { access_token: 'login anew', expires_in: 5_184_000 } });
+    server.on('GET /api/7', { body: { id: '7', access_token: 'page anew', expires_in: 3_600 } });
+    const login = { loginToken: 'login anew', loginFrom: inDays(0), loginUntil: inDays(60) };
+    const anHour = new Date(now + 3_600_000).toISOString();
+    assert.deepEqual(await refresh(), {
+      kind: 'refreshed',
+      credential: { secret: { ...login, accessToken: 'page anew', accessUntil: anHour }, expiresAt: anHour },
+    });
+    assert.deepEqual(
+      server.received.map(({ query }) => query.get('access_token')),
+      ['login', 'login anew'],
+    );
+    server.on('GET /api/7', { status: 503 });
+    assert.deepEqual(await refresh(), { kind: 'refreshed', credential: { secret: login, expiresAt: null } });
+    server.on('GET /tokens/refresh_access_token', { status: 503 });
+    assert.equal((await refresh()).kind, 'unavailable');
+    // Without such a call the token of a page is not taken for that of the login.
+    assert.equal((await refreshTokens(toolsOf(twoSteps), page, subject, within())).kind, 'refused');
   });
 
   t('a login is taken back by its own token, where an account has another', async () => {

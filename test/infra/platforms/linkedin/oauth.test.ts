@@ -99,6 +99,28 @@ suite('a login of linkedin', (t) => {
     assert.equal(paths.filter((path) => path === '/rest/organizationAcls').length, 6);
   });
 
+  t('of a member with a role in very many organizations the first are offered, with few calls', async () => {
+    const person = world.network.person();
+    for (let at = 0; at < 620; at += 1) world.network.organization(person, 'CONTENT_ADMINISTRATOR');
+    const done = await login(person);
+    assert.ok(done.kind === 'accounts' && done.isCut === true, done.kind);
+    assert.equal(done.accounts.length, 501);
+    const paths = world.network.state.calls.map(({ path }) => path);
+    assert.equal(paths.filter((path) => path === '/rest/organizations').length, 10);
+    assert.ok(paths.filter((path) => path === '/rest/organizationAcls').length <= 10);
+  });
+
+  t('pages of organizations that repeat without end are read a few times', async () => {
+    const person = world.network.person();
+    const { id } = world.network.organization(person);
+    const elements = Array.from({ length: 100 }, () => ({ organization: `urn:li:organization:${id}` }));
+    const answer = { status: 200, body: { elements } };
+    world.network.script({ route: 'GET /rest/organizationAcls', times: 500, then: { answer } });
+    const done = await login(person);
+    assert.ok(done.kind === 'accounts' && done.isCut === true && done.accounts.length === 2, JSON.stringify(done));
+    assert.ok(world.network.state.calls.filter(({ path }) => path === '/rest/organizationAcls').length <= 10);
+  });
+
   t('what is no id of an organization is none, and reaches no list', async () => {
     const person = world.network.person();
     const { id } = world.network.organization(person);

@@ -162,4 +162,17 @@ suite('figures of pinterest', (t) => {
     world.network.script({ route: 'GET /v5/boards', then: { answer: problems.too_many_requests } });
     assert.equal((await ask())?.kind, 'rate_limited');
   });
+
+  t('figures leave half of what the app may call in a day to posts', async () => {
+    const account = await world.account();
+    const { source, adapter } = world.another({}, { id: 'few', budget: 4 });
+    const answer = await source.fetchAccountInsights('pinterest', account, within());
+    assert.ok(answer.kind === 'reported' && world.network.state.calls.length === 2, JSON.stringify(answer));
+    for (const content of ['One', 'Two', 'Three']) {
+      const { outcome } = await world.publish(world.request(account, { content, media: [files.picture()] }), adapter);
+      assert.equal(outcome.kind, content === 'Three' ? 'rate_limited' : 'published');
+      if (outcome.kind === 'rate_limited') assert.match(outcome.retryAt, /T00:00:00\.000Z$/);
+    }
+    assert.equal(world.network.state.calls.length, 4);
+  });
 });

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { type Harness, platformSuite } from '#contracts/ports/platform.suite.ts';
-import type { CommentRequest } from '#contracts/ports/platform.ts';
+import type { CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { type AccountFault, type AccountHarness, accountSuite } from '#contracts/ports/platform-account.suite.ts';
 import { type AskedAccount, maxChoices } from '#contracts/ports/platform-account.ts';
 import { type InsightsHarness, insightsSuite } from '#contracts/ports/platform-insights.suite.ts';
@@ -57,8 +57,18 @@ const harness = async (): Promise<Harness> => {
     });
     accounts.push(account);
   }
+  // An app that may make two calls a day. The harness of all others has another app.
+  const scarce = accounts.pop() as CommentRequest['account'];
+  const few = () => world.another({ clock: Date.now }, { id: 'few', budget: 2 }).adapter;
+  const open = (): PlatformAdapter => {
+    const [usual, ofFew] = [world.another().adapter, few()];
+    const publish: PlatformAdapter['publish'] = (asked, steps) =>
+      (asked.account.id === scarce.id ? ofFew : usual).publish(asked, steps);
+    return new Proxy(usual, { get: (of, name) => (name === 'publish' ? publish : Reflect.get(of, name)) });
+  };
   return {
-    open: async () => world.another().adapter,
+    open: async () => open(),
+    dayLimited: () => scarce,
     close: async () => {
       files.remove();
       network.close();

@@ -115,4 +115,19 @@ suite('errors of threads', (t) => {
     const left = Date.parse(outcome.retryAt) - world.network.state.now();
     assert.ok(left > 86_300_000 && left <= 86_400_000, String(left));
   });
+
+  t('a post that is not there after all, since its action was blocked, is not tried again within a day', async () => {
+    world.network.script({ route: calls[1], then: { answer: problems.action_blocked } });
+    const request = world.request(await world.account());
+    const { outcome, steps } = await world.publish(request);
+    assert.ok(outcome.kind === 'unknown' && outcome.retryAt !== undefined, JSON.stringify(outcome));
+    const left = Date.parse(outcome.retryAt) - world.network.state.now();
+    assert.ok(left > 86_300_000 && left <= 86_400_000, String(left));
+    const crossed = steps.checkpoints.find(({ step }) => step === 'boundary');
+    assert.ok(crossed !== undefined);
+    // The container was finished, and nothing of it is out.
+    assert.deepEqual(await world.adapter.reconcile({ ...request, checkpoints: steps.checkpoints }, crossed), {
+      kind: 'absent',
+    });
+  });
 });

@@ -64,6 +64,7 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   PINTEREST_CLIENT_ID: { right: '1480000', wrong: [] },
   PINTEREST_CLIENT_SECRET: { right: 'a-secret', wrong: [] },
   PINTEREST_API: { right: 'https://api-sandbox.pinterest.com/v5', wrong: ['api.pinterest.com'] },
+  PINTEREST_APP_BUDGET: { right: '1000000', wrong: ['0', 'many'] },
   PINTEREST_AUTHORIZE: { right: 'https://pinterest.example.com/oauth/', wrong: ['pinterest'] },
   LINKEDIN_CLIENT_ID: { right: '86abc', wrong: [] },
   LINKEDIN_CLIENT_SECRET: { right: 'WPL_AP1.a/=', wrong: [] },
@@ -155,6 +156,12 @@ suite('config', (t) => {
     equal(config.partitions, 24);
     equal(config.port, 0);
     equal(config.baseUrl, 'https://api.example.com/v1');
+    // A page is called as it is written, and calls are below the others.
+    equal(config.pinterestAuthorize, 'https://pinterest.example.com/oauth/');
+    equal(
+      readConfig({ PINTEREST_API: 'https://pinterest.example.com/v5/' }).pinterestApi,
+      'https://pinterest.example.com/v5',
+    );
   });
 
   for (const [name, { wrong }] of Object.entries(table)) {

@@ -115,7 +115,9 @@ export interface Fault {
     | 'drop_after'
     | { readonly answerAfter: Answer }
     /** Answered so at once, and taken later. */
-    | { readonly lateMs: number; readonly answer: Answer };
+    | { readonly lateMs: number; readonly answer: Answer }
+    /** `run` is called, and then so: `act` is the network's own answer; with `silent_after` it is called once it is taken. */
+    | { readonly run: () => void; readonly then: 'act' | 'silent_before' | 'silent_after' };
 }
 
 export interface LinkedInOptions {

@@ -127,6 +127,11 @@ const serve = async (serving: Serving, message: IncomingMessage, response: Serve
     act();
     return send(then.answerAfter);
   }
+  if (typeof then === 'object' && 'run' in then) {
+    if (then.then === 'silent_after') act();
+    then.run();
+    return then.then === 'act' ? send(act()) : undefined;
+  }
   if (typeof then === 'object') {
     if ('lateMs' in then) late.add(setTimeout(act, then.lateMs));
     else {

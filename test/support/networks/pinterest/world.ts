@@ -58,7 +58,7 @@ export interface PinterestWorld extends KitNetwork {
   /** What the adapter's own functions work with. */
   readonly bound: Bound;
   /** Another worker's, on the same network. */
-  another(over?: Partial<WorldTools>): KitNetwork;
+  another(over?: Partial<WorldTools>, app?: Partial<NetworkApp>): KitNetwork;
   account(person?: Person, scopes?: readonly string[]): Promise<CommentRequest['account'] & InsightsAccount>;
   /** Of a board that the account owns. */
   boardOf(account: Pick<PublishRequest['account'], 'externalId'>): Board;
@@ -98,12 +98,12 @@ export const pinterestWorld = async (
     pause: async (ms: number) => void pauses.push(ms),
     ...over,
   };
-  const another: PinterestWorld['another'] = (more = {}) => {
+  const another: PinterestWorld['another'] = (more = {}, app = {}) => {
     const { boundaryDeadlineMs, ...all } = { ...tools, ...more };
     return networkOf(
       pinterestNetwork,
       { ...all, ...(boundaryDeadlineMs === undefined ? {} : { boundaryDeadlineMs }) },
-      appOf(network),
+      { ...appOf(network), ...app },
     );
   };
   const kit = { ...tools, boundaryDeadlineMs: 1_500, tables: pinterestNetwork.tables, app: appOf(network) };

@@ -116,6 +116,11 @@ const serve = async (state: State, message: IncomingMessage, response: ServerRes
       await act();
       return send(then.answerAfter);
     }
+    if ('run' in then) {
+      if (then.then === 'silent_after') await act();
+      then.run();
+      return then.then === 'act' ? send(await act()) : undefined;
+    }
     if ('lateMs' in then) late.add(setTimeout(() => void act(), then.lateMs));
     else note(state, route, message, body, then.answer);
     return send(then.answer);

@@ -1,0 +1,198 @@
+/** Pinterest, Threads and LinkedIn of a fault world, as its load and its checks need them. */
+import { createServer, request as requestOf } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { NewCredential } from '#contracts/ports/credentials.ts';
+import { startLinkedIn } from '#test/support/networks/linkedin/index.ts';
+import { startPinterest } from '#test/support/networks/pinterest/index.ts';
+import { startThreads } from '#test/support/networks/threads/index.ts';
+import type { Fault } from '#test/support/networks/x/index.ts';
+
+/** One post that a network has; an album is one. */
+export interface MadePost {
+  /** The account, by its id on the network. */
+  readonly of: string;
+  readonly externalId: string;
+  /** As it was sent. */
+  readonly text: string;
+  /** External id; null: it replies to nothing. */
+  readonly replyTo: string | null;
+  readonly files: number;
+}
+
+/** A network that is simulated in this process. */
+export interface LiveNetwork {
+  readonly origin: string;
+  /** What our processes know of it. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Makes another account. @returns its id on the network */
+  account(): string;
+  /** What a consent of its owner gives. */
+  credential(externalId: string): NewCredential;
+  /** What each post of the account needs. */
+  overrides?(externalId: string): Readonly<Record<string, string>>;
+  /** The access tokens of the account's owner end now; a refresh gives new ones, unless `forGood`. */
+  lapse(externalId: string, forGood: boolean): void;
+  script(fault: Fault): void;
+  /** No fault that waits for its call strikes any more. */
+  calm(): void;
+  posts(): readonly MadePost[];
+  close(): void;
+}
+
+const dayMs = 86_400_000;
+const untilOf = (days: number): string => new Date(Date.now() + days * dayMs).toISOString();
+/** More than a run asks for: budgets of calls have tests of their own. */
+const muchOf = '100000000';
+
+const known = <T>(of: ReadonlyMap<string, T>, id: string): T => {
+  const found = of.get(id);
+  if (found === undefined) throw new Error(`nobody is ${id}`);
+  return found;
+};
+
+type Tokens = ReadonlyMap<string, { readonly personId: string }>;
+const end = (personId: string, all: readonly Tokens[]): void => {
+  for (const tokens of all)
+    for (const [token, one] of tokens) if (one.personId === personId) (tokens as Map<string, unknown>).delete(token);
+};
+
+export const livePinterest = async (): Promise<LiveNetwork> => {
+  const network = await startPinterest({ limits: { org_read: 100_000, org_write: 100_000, org_analytics: 100_000 } });
+  const { state } = network;
+  state.processingLooks = 1;
+  const boards = new Map<string, string>();
+  return {
+    origin: network.origin,
+    env: {
+      ...{ PINTEREST_API: network.api, PINTEREST_AUTHORIZE: network.authorize, PINTEREST_APP_BUDGET: muchOf },
+      ...{ PINTEREST_CLIENT_ID: state.app.clientId, PINTEREST_CLIENT_SECRET: state.app.clientSecret },
+    },
+    account: () => {
+      const person = network.person();
+      boards.set(person.id, network.board(person).id);
+      return person.id;
+    },
+    credential: (id) => {
+      const secret = { ...network.grant(known(state.people, id)), accessUntil: untilOf(30) };
+      return { secret, expiresAt: null };
+    },
+    overrides: (id) => ({ boardId: known(boards, id) }),
+    lapse: (id, forGood) => end(id, forGood ? [state.access, state.refresh] : [state.access]),
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () =>
+      state.pins.map(({ id, personId, body, pictures, kind }) => ({
+        ...{ of: personId, externalId: id, text: String(body.description ?? ''), replyTo: null },
+        files: kind === 'video' ? 1 : pictures.length,
+      })),
+    close: () => network.close(),
+  };
+};
+
+export const liveThreads = async (): Promise<LiveNetwork> => {
+  const network = await startThreads({ quota: { posts: 100_000, replies: 100_000 } });
+  const { state } = network;
+  return {
+    origin: network.origin,
+    env: {
+      ...{ THREADS_API: network.origin, THREADS_AUTHORIZE: `${network.origin}/oauth/authorize` },
+      ...{ THREADS_CLIENT_ID: state.app.clientId, THREADS_CLIENT_SECRET: state.app.clientSecret },
+    },
+    account: () => network.person().id,
+    credential: (id) => {
+      const [accessFrom, accessUntil] = [untilOf(0), untilOf(60)];
+      const secret = { accessToken: network.grant(known(state.people, id)), accessFrom, accessUntil };
+      return { secret, expiresAt: accessUntil };
+    },
+    // Nothing renews a token that Threads does not know.
+    lapse: (id) => end(id, [state.access]),
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () =>
+      state.posts.map(({ id, personId, text, parent, files }) => ({
+        ...{ of: personId, externalId: id, text, replyTo: parent, files: files.length },
+      })),
+    close: () => network.close(),
+  };
+};
+
+export interface LiveLinkedIn extends LiveNetwork {
+  /** Ends every version but this. */
+  onlyVersion(version: string): void;
+  /** Whether a call was refused since another version is the only one. */
+  refusedVersion(): boolean;
+}
+
+const filesIn = (content: Readonly<Record<string, unknown>> | null): number => {
+  const { media, multiImage } = (content ?? {}) as {
+    readonly media?: unknown;
+    readonly multiImage?: { readonly images: readonly unknown[] };
+  };
+  return multiImage?.images.length ?? (media === undefined ? 0 : 1);
+};
+
+/** Organizations, whose posts LinkedIn lists, and each third account a member, whose posts it does not. */
+export const liveLinkedIn = async (): Promise<LiveLinkedIn> => {
+  const network = await startLinkedIn({ processing: { video: ['AVAILABLE'] } });
+  const { state } = network;
+  /** Whose token each account has. */
+  const owners = new Map<string, string>();
+  let from = 0;
+  const tokensOf = (id: string) => network.grant(known(state.people, known(owners, id)));
+  return {
+    origin: network.origin,
+    env: { ...network.env, LINKEDIN_APP_BUDGET: muchOf },
+    account: () => {
+      const person = network.person();
+      const isMember = owners.size % 3 === 2;
+      const id = isMember ? `urn:li:person:${person.id}` : `urn:li:organization:${network.organization(person).id}`;
+      owners.set(id, person.id);
+      return id;
+    },
+    credential: (id) => ({
+      ...{ secret: { ...tokensOf(id), accessUntil: untilOf(60) }, expiresAt: null },
+      grant: known(owners, id),
+    }),
+    lapse: (id, forGood) => end(known(owners, id), forGood ? [state.access, state.refresh] : [state.access]),
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () => [
+      ...state.posts.map(({ id, author, text, content }) => ({
+        ...{ of: author, externalId: id, text: text.shown, replyTo: null, files: filesIn(content) },
+      })),
+      ...state.comments.map(({ id, actor, text, post }) => ({
+        ...{ of: actor, externalId: id, text, replyTo: post, files: 0 },
+      })),
+    ],
+    onlyVersion: (version) => {
+      [state.versions, from] = [[version], state.calls.length];
+    },
+    refusedVersion: () => state.calls.slice(from).some(({ status }) => status === 426),
+    close: () => network.close(),
+  };
+};
+
+export interface Front {
+  readonly origin: string;
+  close(): void;
+}
+
+/** An address that stays while the api behind it starts again and again: networks fetch files there. */
+export const startFront = async (behind: () => string): Promise<Front> => {
+  const server = createServer((message, response) => {
+    const fail = () => void response.writeHead(502).end();
+    const passed = requestOf(`${behind()}${message.url ?? '/'}`, { method: message.method ?? 'GET' }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.on('error', () => response.destroy()).pipe(response);
+    });
+    passed.on('error', fail).end();
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+};
