@@ -5,7 +5,6 @@ import path from 'node:path';
 import type { FindOutcome, FindRequest } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { accountIdOf, testTwinIdOf } from '#domain/ids.ts';
-import { recycleLeadMs } from '#domain/post/post-recycle.ts';
 import { cadenceReached } from '#domain/publish-failures.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
@@ -42,7 +41,10 @@ import { minuteMs, type Pair, type Scene } from './pairs.ts';
 
 const platforms: readonly Platform[] = ['x', 'facebook'];
 /** From the start of the world to the time of the posts. Inside the window of the network's own scheduler. */
-const aheadMs = 70 * minuteMs;
+const leadMs = 70 * minuteMs;
+export const weekMs = 7 * 24 * 60 * minuteMs;
+/** Of 1970, in milliseconds. */
+const firstMonday = 4 * 24 * 60 * minuteMs;
 
 /** What outlives a world: a restore puts an older copy of the database in its place, and nothing else. */
 interface Outside {
@@ -68,7 +70,8 @@ export class PairsWorld {
   /** Workspaces that wait for something that the test gives them later. */
   waiting: readonly string[] = [];
 
-  static async open(): Promise<PairsWorld> {
+  /** @param startMs since the start of a Monday: which slot of the best times a post gets depends on it */
+  static async open(startMs: number): Promise<PairsWorld> {
     const house = await testClickHouse();
     for (const query of createStatements(1)) await house.client.command({ query });
     const clock = { aheadMs: 0, moves: [] };
@@ -76,12 +79,15 @@ export class PairsWorld {
     const root = mkdtempSync(path.join(tmpdir(), 'postline-pairs-'));
     afterFile(async () => rmSync(root, { recursive: true, force: true }));
     const now = () => Date.now() + clock.aheadMs;
-    return PairsWorld.#on((await preparedDatabase()).url, {
+    const untilStartMs = weekMs - ((Date.now() - firstMonday - startMs) % weekMs);
+    const world = await PairsWorld.#on((await preparedDatabase()).url, {
       ...{ networkUrl: (await preparedDatabase()).url, house, secrets, clock, scenes: [] },
       codec: new EventCodec(new TestKeys()),
       blobs: new DiskBlobs({ root, secrets, origin: () => 'http://blobs.invalid', clock: now }),
-      dueAt: Math.ceil((Date.now() + aheadMs) / minuteMs) * minuteMs,
+      dueAt: Math.ceil((Date.now() + untilStartMs + leadMs) / minuteMs) * minuteMs,
     });
+    await world.pass(untilStartMs);
+    return world;
   }
 
   static async #on(databaseUrl: string, outside: Outside): Promise<PairsWorld> {
@@ -305,15 +311,15 @@ export class PairsWorld {
     const now = new Date(this.now());
     const { rows } = await pool.query(
       `select 'target ' || id || ' ' || status as what from ${view('post_targets')}
-        where (not workspace_id = any($4::uuid[]) and (status in ('publishing', 'processing') or (status <> 'outcome_unknown' and next_action_at <= $1)))
-          or (status = 'outcome_unknown' and not id = any($5::uuid[])) or (status = 'handed_to_platform' and undo = 'pending')
-       union all select 'post ' || id from ${view('posts')} where fan_out_behind or recycle_at <= $2
+        where (not workspace_id = any($3::uuid[]) and (status in ('publishing', 'processing') or (status <> 'outcome_unknown' and next_action_at <= $1)))
+          or (status = 'outcome_unknown' and not id = any($4::uuid[])) or (status = 'handed_to_platform' and undo = 'pending')
+       union all select 'post ' || id from ${view('posts')} where fan_out_behind or recycle_at <= $1
        union all select 'outcomes are behind' where exists (
          select from es.events e where e.topic = 'posts' and e.position >
-           coalesce((select min(position) from ops.consumer_positions c where c.consumer_group = $3), 0)
-           and e.position > coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = $3), 0))
+           coalesce((select min(position) from ops.consumer_positions c where c.consumer_group = $2), 0)
+           and e.position > coalesce((select max(position) from ops.consumer_positions c where c.consumer_group = $2), 0))
        limit 1`,
-      [now, new Date(now.getTime() + recycleLeadMs), outcomesGroup, this.waiting, await this.#unsettleable()],
+      [now, outcomesGroup, this.waiting, await this.#unsettleable()],
     );
     return rows[0]?.what ?? null;
   }
