@@ -52,6 +52,15 @@ const laterEmoji: readonly (readonly [text: string, ours: number, library: numbe
 ];
 
 /**
+ * Whether the library names the right place of an address: it looks a host up by its text, so of one that stands twice in
+ * one run of letters it names the first.
+ */
+const isPlaced = (text: string, url: string): boolean => {
+  const [host = ''] = url.replace(/^https?:\/\//i, '').split(/[/?:]/);
+  return text.indexOf(host) === text.lastIndexOf(host);
+};
+
+/**
  * What the client marks as a link though no server takes it: words that begin with "http" and have no scheme, which it
  * takes for addresses as they are (atproto, "detection.ts": `startsWith('http')`), and addresses without a host.
  */
@@ -77,14 +86,13 @@ suite('texts against official libraries', (t) => {
     fc.assert(
       fc.property(corpusText, (raw) => {
         const text = raw.normalize('NFC');
-        const theirs = twitter.extractUrlsWithIndices(text).map(({ url, indices: [start = 0] }) => [start, url.length]);
-        deepEqual(
-          [...links(text)].map(({ start, end }) => [start, end - start]),
-          theirs,
-        );
+        const named = twitter.extractUrlsWithIndices(text);
+        const theirs = named.map(({ url, indices: [start = 0] }) => [isPlaced(text, url) ? start : null, url.length]);
+        const ours = [...links(text)].map(({ start, end }, n) => [theirs[n]?.[0] === null ? null : start, end - start]);
+        deepEqual(ours, theirs);
         deepEqual(weightedLength(raw), twitter.parseTweet(raw).weightedLength);
       }),
-      { seed, numRuns },
+      { seed, numRuns, examples: [['foo.рфfoo.рф/a((b))c'], ['foo.рфfoo.рф'], ['foo.рфbar.рф']] },
     );
   });
 
