@@ -173,15 +173,12 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
     for (const point of ['media:after-rendition-put', 'media:before-finish']) {
       const sleeper = await mortals.child(point, 'SIGSTOP');
       const id = await world.upload(await picture(510), { contentType: 'image/png', platforms: ['instagram'] });
-      await until('it sleeps', async () => (await world.story(id)).includes('MediaRenditionsPlanned'));
+      await mortals.asleep(sleeper);
       const next = await world.start();
       await fine(id);
       const story = await world.story(id);
       const keys = await world.keys(id);
-      sleeper.kill('SIGCONT');
-      sleeper.kill('SIGTERM');
-      if (sleeper.exitCode === null) await once(sleeper, 'exit');
-      assert.equal(sleeper.exitCode, 0);
+      await mortals.wakeToEnd(sleeper);
       assert.deepEqual(await world.story(id), story, 'the sleeper wrote');
       assert.deepEqual(await world.keys(id), keys);
       await next.stop();

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -58,14 +57,11 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     const sleeper = await mortals.child('reports:after-put', 'SIGSTOP');
     const id = await world.define({ formats: ['csv', 'json'] });
     const runId = await world.request(id);
-    await until('it sleeps', async () => (await world.keys(runId)).length === 2);
+    await mortals.asleep(sleeper);
     const next = world.start();
     await fine(id, runId);
     const keys = await world.keys(runId);
-    sleeper.kill('SIGCONT');
-    sleeper.kill('SIGTERM');
-    if (sleeper.exitCode === null) await once(sleeper, 'exit');
-    assert.equal(sleeper.exitCode, 0);
+    await mortals.wakeToEnd(sleeper);
     await fine(id, runId);
     assert.deepEqual(await world.keys(runId), keys);
     await next.stop();
