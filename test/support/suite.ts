@@ -77,10 +77,10 @@ export type Message =
 
 /** Milliseconds on a quiet machine: the default, and the least that a file has. */
 export const LEAST_TIMEOUT_MS = 120_000;
-/** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
-export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIMEOUT_MS * patience);
-/** Milliseconds after the last test until processes or handles that still run count as a failure. The variable is for that test too. */
-const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
+/** Milliseconds for a file unless one of its suites says otherwise. */
+export const DEFAULT_TIMEOUT_MS = LEAST_TIMEOUT_MS * patience;
+/** Milliseconds after the last test until processes or handles that still run count as a failure; TEST_LINGER_MS has another. */
+const LINGER_MS = 10_000;
 
 /** `failure`: once a test has failed no other of its file runs, for a caller who asks only whether one does. */
 const END_AT = process.env.TEST_END_AT;
@@ -223,13 +223,14 @@ async function runAll(): Promise<void> {
   if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
   const report = { kind: 'report', declared, passed, failures, skipped } as const;
   await new Promise<void>((done) => tell(report, done));
+  const lingerMs = Number(process.env.TEST_LINGER_MS ?? LINGER_MS);
   // Unreferenced: the timer fires only if a handle of the file still keeps the process alive.
   const linger = setTimeout(() => {
     // NOTE: the pipes of its own output are among them.
     const held = process.getActiveResourcesInfo();
-    process.stdout.write(`The file was still alive ${LINGER_MS} ms after its last test: ${held.join(', ')}\n`);
+    process.stdout.write(`The file was still alive ${lingerMs} ms after its last test: ${held.join(', ')}\n`);
     process.exit(1);
-  }, LINGER_MS).unref();
+  }, lingerMs).unref();
   // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
   process.once('beforeExit', () => {
     clearTimeout(linger);
