@@ -48,10 +48,11 @@ const targetTests = [
   'target-shift',
   'target-restored',
   'target-waits',
+  'target-processing',
 ] as const;
 
 /**
- * The table of the target's commands, and the files of that folder: seven tests hold them all. The test that holds
+ * The table of the target's commands, and the files of that folder: eight tests hold them all. The test that holds
  * most of a file runs first: the others need not run for what it notices.
  */
 const target = (name: string, first: (typeof targetTests)[number], survivors: readonly Survivor[] = []): MutatedFile =>
@@ -498,7 +499,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   domain('platforms/registry', {
-    tests: ['permalink', 'connectable', 'gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    tests: ['permalink', 'connectable', 'reading', 'gate', 'text'].map(
+      (one) => `test/services/domain/platforms/${one}.test.ts`,
+    ),
   }),
   domain('platforms/text-length', { tests: text, excluded: stringProperties }),
   domain('platforms/networks/telegram', { tests: text }),
