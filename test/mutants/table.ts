@@ -143,8 +143,10 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ...unnoticed(
       'Of two equal instants either is the later one.',
       ['dueAt < now', 'dueAt <= now'],
+      ['common.dueAt < now', 'common.dueAt <= now'],
       ['common.dueAt > now', 'common.dueAt >= now'],
     ),
+    ...unnoticed('Only an unknown outcome is restored.', ["state.status === 'outcome_unknown'", 'true']),
   ]),
   target('settle', 'target', [
     ...unnoticed(
