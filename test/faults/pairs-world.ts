@@ -28,7 +28,7 @@ import { readyClip } from '#test/support/clip.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { preparedDatabase, testDatabase } from '#test/support/postgres.ts';
 import { TestKeys } from '#test/support/projecting.ts';
-import { quick, quickNetwork, quickProcessing } from '#test/support/publishing.ts';
+import { quick, quickLooks, quickNetwork, quickProcessing } from '#test/support/publishing.ts';
 import { afterFile } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { streamsOf } from './check.ts';
@@ -43,8 +43,9 @@ import { minuteMs, type Pair, type Scene } from './pairs.ts';
 const platforms: readonly Platform[] = ['x', 'facebook'];
 /** From the start of the world to the time of the posts. Inside the window of the network's own scheduler. */
 const leadMs = 70 * minuteMs;
-/** Nobody dies here: a busy machine must not take work from those who are at it. */
+/** Nobody dies here, and no call is slow: a busy machine must not take work from those who are at it, nor end their calls. */
 const leaseTtlMs = 20_000;
+const boundaryDeadlineMs = 20_000;
 export const weekMs = 7 * 24 * 60 * minuteMs;
 /** Of 1970, in milliseconds. */
 const firstMonday = 4 * 24 * 60 * minuteMs;
@@ -99,7 +100,7 @@ export class PairsWorld {
     const analytics = openAnalytics({ url: house.url });
     const world = await startWorld({ databaseUrl, secrets, codec, deps: { analytics, blobs } });
     world.clock.shiftMs = outside.clock.aheadMs;
-    const sandbox = new SandboxNetwork({ database: { url: networkUrl }, ...quickNetwork });
+    const sandbox = new SandboxNetwork({ database: { url: networkUrl }, ...quickNetwork, boundaryDeadlineMs });
     for (const scene of outside.scenes) {
       scene.by = world.callerWith(scene.by.token ?? '');
       scene.operator = world.operator;
@@ -127,6 +128,7 @@ export class PairsWorld {
       ...{
         config: { ...quick, leaseTtlMs },
         processingRest: quickProcessing,
+        absencePolicy: quickLooks,
         clock,
         logger,
         pollMs: 50,
