@@ -226,9 +226,7 @@ async function runAll(): Promise<void> {
   const lingerMs = Number(process.env.TEST_LINGER_MS ?? LINGER_MS);
   // Unreferenced: the timer fires only if a handle of the file still keeps the process alive.
   const linger = setTimeout(() => {
-    // NOTE: the pipes of its own output are among them.
-    const held = process.getActiveResourcesInfo();
-    process.stdout.write(`The file was still alive ${lingerMs} ms after its last test: ${held.join(', ')}\n`);
+    process.stdout.write(`The file was still alive ${lingerMs} ms after its last test: ${heldBy().join(', ')}\n`);
     process.exit(1);
   }, lingerMs).unref();
   // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
@@ -236,6 +234,33 @@ async function runAll(): Promise<void> {
     clearTimeout(linger);
     next();
   });
+}
+
+interface Handle {
+  readonly type: string;
+  readonly is_active: boolean;
+  readonly is_referenced: boolean;
+  readonly fd?: number;
+  readonly pid?: number;
+  readonly localEndpoint?: { readonly port?: number } | null;
+  readonly remoteEndpoint?: { readonly port?: number } | null;
+}
+
+/**
+ * What keeps this process alive. NOTE: the pipes of its own output are among them; the second list has what Node does not
+ * name, such as a thread or an addon, and whose a pipe or a socket is.
+ */
+function heldBy(): readonly string[] {
+  process.report.excludeNetwork = true;
+  const { libuv } = process.report.getReport() as unknown as { readonly libuv: readonly Handle[] };
+  const handles = libuv.filter((one) => one.is_active && one.is_referenced && one.type !== 'loop');
+  const said = handles.map(({ type, fd, pid, localEndpoint, remoteEndpoint }) => {
+    const ports = [localEndpoint?.port, remoteEndpoint?.port].filter((port) => port !== undefined);
+    return [type, fd === undefined ? '' : `fd ${fd}`, pid === undefined ? '' : `pid ${pid}`, ports.join('→')]
+      .filter(Boolean)
+      .join(' ');
+  });
+  return [...process.getActiveResourcesInfo(), ...said];
 }
 
 /** Prints at once and counts failures outside of tests. */
