@@ -251,7 +251,8 @@ interface Handle {
  * name, such as a thread or an addon, and whose a pipe or a socket is.
  */
 function heldBy(): readonly string[] {
-  process.report.excludeNetwork = true;
+  // It would ask for the names of the other ends. Its types lack this.
+  Object.assign(process.report, { excludeNetwork: true });
   const { libuv } = process.report.getReport() as unknown as { readonly libuv: readonly Handle[] };
   const handles = libuv.filter((one) => one.is_active && one.is_referenced && one.type !== 'loop');
   const said = handles.map(({ type, fd, pid, localEndpoint, remoteEndpoint }) => {
