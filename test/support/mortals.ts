@@ -68,6 +68,7 @@ export class Mortals {
     assert.equal(one.exitCode, 0);
   }
 
+  /** Ends those that are still alive. */
   async end(): Promise<void> {
     for (const bed of this.#beds.values()) rmSync(bed, { recursive: true, force: true });
     for (const one of this.#children) {
@@ -75,5 +76,7 @@ export class Mortals {
       one.kill('SIGKILL');
       await once(one, 'exit');
     }
+    this.#children.clear();
+    this.#beds.clear();
   }
 }

@@ -22,10 +22,12 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await MetricsWorld.open();
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.posts.stopAll();
   });
+  t.after(() => world.close());
 
   t('a refresh whose worker dies at every fault point: one event for each look, and it is completed once', async () => {
     const one = await world.account('facebook');

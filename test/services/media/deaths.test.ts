@@ -42,10 +42,12 @@ suite('media deaths', { timeoutMs: 240_000 }, (t) => {
   t.before(async () => {
     world = await MediaWorld.open();
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.posts.stopAll();
   });
+  t.after(() => world.close());
 
   t('a file whose worker dies at every fault point: each outcome once, and no unnamed blob', async () => {
     const id = await world.upload(await picture(500), { contentType: 'image/png', platforms: ['instagram'] });

@@ -18,10 +18,12 @@ suite('deaths around a first comment', { timeoutMs: 240_000 }, (t) => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   const schedule = async (by: Account, comment = 'first'): Promise<string> => {
     const overrides = { firstComment: comment };

@@ -28,10 +28,12 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     unprovable = await world.connect(clientId, 'x');
     assert.ok(rulesOf('instagram').publish.absenceIsProof && !rulesOf('x').publish.absenceIsProof);
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call', 'after-outcome']) {
     t(`killed ${point}: published once by the next worker, or recorded as unknown`, async () => {

@@ -17,10 +17,12 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     const account = await world.posts.connect(await world.posts.client(), 'x');
     await world.observe(account, '2026-02-10', { impressions: 100, likes: 10 });
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.posts.stopAll();
   });
+  t.after(() => world.close());
 
   /** Made once, and nothing is there that its event does not name. */
   const fine = async (id: string, runId: string): Promise<void> => {

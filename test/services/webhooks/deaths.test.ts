@@ -18,11 +18,11 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await SenderWorld.open();
   });
-  t.after.each(() => world.stopAll());
-  t.after(async () => {
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   for (const [point, sent] of [
     ['claimed', 0],
