@@ -79,7 +79,7 @@ suite('test runner', (t) => {
   } else t.skip('a process left behind fails its file and is ended', 'needs /proc');
 
   t('in a run of all files, which take turns, each gets what is its own and the serial one comes last', async () => {
-    const { output, last } = await run([], { TEST_LIMIT_MS: '4000', TEST_LINGER_MS: '300' });
+    const { output, last } = await run([]);
     const orphans = process.platform === 'linux' ? 1 : 0;
     assert.equal(last, `11 passed, ${8 + orphans} failed, 2 skipped`, output);
     assert.match(output, busiest);
@@ -88,7 +88,7 @@ suite('test runner', (t) => {
       ...{ crash: 'exit code 1), in: crash: dies', deadlock: 'in: deadlock: waits for nobody', hook: 'before hook' },
       ...{
         fails: 'fails: fails',
-        hangs: 'time limit of 4000 ms, in: hangs: waits for ever',
+        hangs: 'time limit of 500 ms, in: hangs: waits for ever',
         'stays-open': 'exit code 1',
       },
     })) {
@@ -107,10 +107,10 @@ suite('test runner', (t) => {
 
   t('a file that hits its time limit once passes when run again, and is named above the last line', async () => {
     const folder = mkdtempSync(path.join(tmpdir(), 'runner-'));
-    const env = { TEST_LIMIT_MS: '4000', UNSTEADY_MARK: path.join(folder, 'mark') };
+    const env = { UNSTEADY_MARK: path.join(folder, 'mark') };
     const { output, last, code } = await run(['--only', '/unsteady'], env);
     rmSync(folder, { recursive: true });
-    assert.match(output, /time limit of 4000 ms, in: unsteady: hangs once/);
+    assert.match(output, /time limit of 500 ms, in: unsteady: hangs once/);
     assert.match(output, /\nunsteady: \S+\/unsteady\.test\.ts\n.+\n$/, output);
     assert.deepEqual([last, code], ['2 passed, 0 failed', 0], output);
   });

@@ -48,10 +48,11 @@ const targetTests = [
   'target-shift',
   'target-restored',
   'target-waits',
+  'target-processing',
 ] as const;
 
 /**
- * The table of the target's commands, and the files of that folder: seven tests hold them all. The test that holds
+ * The table of the target's commands, and the files of that folder: eight tests hold them all. The test that holds
  * most of a file runs first: the others need not run for what it notices.
  */
 const target = (name: string, first: (typeof targetTests)[number], survivors: readonly Survivor[] = []): MutatedFile =>
@@ -142,8 +143,10 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ...unnoticed(
       'Of two equal instants either is the later one.',
       ['dueAt < now', 'dueAt <= now'],
+      ['common.dueAt < now', 'common.dueAt <= now'],
       ['common.dueAt > now', 'common.dueAt >= now'],
     ),
+    ...unnoticed('Only an unknown outcome is restored.', ["state.status === 'outcome_unknown'", 'true']),
   ]),
   target('settle', 'target', [
     ...unnoticed(
@@ -498,7 +501,9 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ],
   }),
   domain('platforms/registry', {
-    tests: ['permalink', 'connectable', 'gate', 'text'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
+    tests: ['permalink', 'connectable', 'reading', 'gate', 'text'].map(
+      (one) => `test/services/domain/platforms/${one}.test.ts`,
+    ),
   }),
   domain('platforms/text-length', { tests: text, excluded: stringProperties }),
   domain('platforms/networks/telegram', { tests: text }),

@@ -46,6 +46,7 @@ import { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import { contextOf, createApiKey, createWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { assertContract } from './contract.ts';
 import { contractAudit } from './contract-audit.ts';
+import { patience } from './patience.ts';
 import { preparedDatabase } from './postgres.ts';
 import { TestKeys } from './projecting.ts';
 
@@ -236,7 +237,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
     );
     const all: Positions = new Map(rows.map((row) => [`${row.topic}-${row.partition}`, BigInt(row.position)]));
     const waiting = readers === 'dispatcher' ? [dispatcher] : names;
-    if (!(await watch.waitFor(waiting, all, { timeoutMs: 20_000 }))) throw new Error(`the ${readers} do not catch up`);
+    if (!(await watch.waitFor(waiting, all, { timeoutMs: 20_000 * patience })))
+      throw new Error(`the ${readers} do not catch up`);
   };
 
   const keyOf = async (

@@ -178,8 +178,13 @@ export class PublishingWorld {
       });
   }
 
-  async close(): Promise<void> {
+  /** Ends what was started here and has not been stopped. */
+  async stopAll(): Promise<void> {
     for (const one of [...this.#running]) await one.stop();
+  }
+
+  async close(): Promise<void> {
+    await this.stopAll();
     this.#projecting.abort();
     await Promise.all(this.#consumers.map(({ done }) => done));
     await this.log.close();

@@ -77,10 +77,10 @@ export type Message =
 
 /** Milliseconds on a quiet machine: the default, and the least that a file has. */
 export const LEAST_TIMEOUT_MS = 120_000;
-/** Milliseconds for a file unless one of its suites says otherwise. The variable is for the test of the runner. */
-export const DEFAULT_TIMEOUT_MS = Number(process.env.TEST_LIMIT_MS ?? LEAST_TIMEOUT_MS * patience);
-/** Milliseconds after the last test until processes or handles that still run count as a failure. The variable is for that test too. */
-const LINGER_MS = Number(process.env.TEST_LINGER_MS ?? 10_000);
+/** Milliseconds for a file unless one of its suites says otherwise. */
+export const DEFAULT_TIMEOUT_MS = LEAST_TIMEOUT_MS * patience;
+/** Milliseconds after the last test until processes or handles that still run count as a failure; TEST_LINGER_MS has another. */
+const LINGER_MS = 10_000;
 
 /** `failure`: once a test has failed no other of its file runs, for a caller who asks only whether one does. */
 const END_AT = process.env.TEST_END_AT;
@@ -223,18 +223,45 @@ async function runAll(): Promise<void> {
   if (red) process.stdout.write(`  ${declared - passed} of ${declared} tests failed\n`);
   const report = { kind: 'report', declared, passed, failures, skipped } as const;
   await new Promise<void>((done) => tell(report, done));
+  const lingerMs = Number(process.env.TEST_LINGER_MS ?? LINGER_MS);
   // Unreferenced: the timer fires only if a handle of the file still keeps the process alive.
   const linger = setTimeout(() => {
-    // NOTE: the pipes of its own output are among them.
-    const held = process.getActiveResourcesInfo();
-    process.stdout.write(`The file was still alive ${LINGER_MS} ms after its last test: ${held.join(', ')}\n`);
+    process.stdout.write(`The file was still alive ${lingerMs} ms after its last test: ${heldBy().join(', ')}\n`);
     process.exit(1);
-  }, LINGER_MS).unref();
+  }, lingerMs).unref();
   // NOTE: with nothing left to do, Node 24.21 may loop for ever in its own clean-up after an HTTP/2 socket was reset.
   process.once('beforeExit', () => {
     clearTimeout(linger);
     next();
   });
+}
+
+interface Handle {
+  readonly type: string;
+  readonly is_active: boolean;
+  readonly is_referenced: boolean;
+  readonly fd?: number;
+  readonly pid?: number;
+  readonly localEndpoint?: { readonly port?: number } | null;
+  readonly remoteEndpoint?: { readonly port?: number } | null;
+}
+
+/**
+ * What keeps this process alive. NOTE: the pipes of its own output are among them; the second list has what Node does not
+ * name, such as a thread or an addon, and whose a pipe or a socket is.
+ */
+function heldBy(): readonly string[] {
+  // It would ask for the names of the other ends. Its types lack this.
+  Object.assign(process.report, { excludeNetwork: true });
+  const { libuv } = process.report.getReport() as unknown as { readonly libuv: readonly Handle[] };
+  const handles = libuv.filter((one) => one.is_active && one.is_referenced && one.type !== 'loop');
+  const said = handles.map(({ type, fd, pid, localEndpoint, remoteEndpoint }) => {
+    const ports = [localEndpoint?.port, remoteEndpoint?.port].filter((port) => port !== undefined);
+    return [type, fd === undefined ? '' : `fd ${fd}`, pid === undefined ? '' : `pid ${pid}`, ports.join('→')]
+      .filter(Boolean)
+      .join(' ');
+  });
+  return [...process.getActiveResourcesInfo(), ...said];
 }
 
 /** Prints at once and counts failures outside of tests. */

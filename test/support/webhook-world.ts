@@ -172,8 +172,13 @@ export class WebhookWorld {
       );
       return rows.length > 0;
     });
+    await this.jobsDone();
+  }
+
+  /** Waits until every catch-up has read once, and every replay has ended. */
+  async jobsDone(): Promise<void> {
     await until('all jobs', async () => {
-      const { rows } = await pool.query(
+      const { rows } = await this.world.pool.query(
         `select 1 from ops.webhook_jobs where status = 'running' and (kind <> 'catch_up' or settle_at is null)`,
       );
       return rows.length === 0;

@@ -40,6 +40,9 @@ suite('turns of an account’s targets', (t) => {
       deepEqual(decision([slot('one', 'under_way', -age)]), { kind: 'rest', ms });
     }
     deepEqual(decision([slot('one', 'under_way', -20_000)]), { kind: 'wait', until: hour, holds: true });
+    deepEqual(decision([slot('one', 'under_way', hour - 999)], { now: hour }), { kind: 'rest', ms: 1 });
+    // The one that began last says when to look.
+    deepEqual(decision([slot('one', 'under_way', -10_000), slot('two', 'under_way', -500)]), { kind: 'rest', ms: 500 });
   });
 
   t('an attempt under way may publish at any time: however long ago it began, nothing else goes out', () => {
@@ -64,14 +67,38 @@ suite('turns of an account’s targets', (t) => {
       ...{ kind: 'wait', until: hour, holds: true },
     });
     deepEqual(decision([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)]), { kind: 'rest', ms: 400 });
+    deepEqual(decision([slot('one', 'out', 2 * minute - hour), slot('me', 'waiting', 0)]), {
+      ...{ kind: 'rest', ms: 2 * minute },
+    });
+    deepEqual(decision([slot('one', 'out', 2 * minute + 1 - hour), slot('me', 'waiting', 0)]).kind, 'wait');
     // A person moved it since: the slot is not its own any more.
     deepEqual(decision([slot('one', 'out', 400 - hour), slot('me', 'waiting', 0)], { dueAt: -5 }).kind, 'wait');
+  });
+
+  t('of those that wait the earlier slot goes first, and of one time the lower id', () => {
+    const beside = (id: string, at: number) => decision([slot(id, 'waiting', at), slot('me', 'waiting', 0)]);
+    const behind = { kind: 'wait', until: hour, holds: true };
+    deepEqual(beside('z', -second), behind);
+    deepEqual(beside('a', 0), behind);
+    deepEqual(beside('z', 0), { kind: 'go' });
+    deepEqual(beside('a', second), { kind: 'go' });
+    // An attempt of its own is no slot that it waits for.
+    deepEqual(decision([slot('z', 'waiting', 0), slot('me', 'under_way', 0)]), behind);
+  });
+
+  t('behind an attempt that takes long, who waited keeps its slot for two minutes', () => {
+    const taken = [slot('one', 'under_way', -hour), slot('me', 'waiting', 0)];
+    deepEqual(decision(taken, { now: 2 * minute - 1 }), { kind: 'rest', ms: 5_000 });
+    deepEqual(decision(taken, { now: 2 * minute }), { kind: 'wait', until: hour + 2 * minute, holds: true });
   });
 
   t('who must wait longer than its slot said keeps its order, and else goes behind those who wait', () => {
     const mine = [slot('one', 'out', 10 * minute - hour), slot('me', 'waiting', 0)];
     const c = slot('c', 'waiting', hour);
     deepEqual(decision([...mine, c]), { kind: 'wait', until: 10 * minute, holds: true });
+    deepEqual(decision([...mine, slot('c', 'waiting', 10 * minute)]), {
+      ...{ kind: 'wait', until: 70 * minute, holds: true },
+    });
     const late = [slot('one', 'out', -second), slot('me', 'waiting', 0), slot('c', 'waiting', 30 * minute)];
     deepEqual(decision(late), { kind: 'wait', until: 90 * minute, holds: true });
     deepEqual(decision([slot('one', 'under_way', -hour), slot('me', 'waiting', 0), c]), { kind: 'rest', ms: 5_000 });
@@ -91,14 +118,16 @@ suite('turns of an account’s targets', (t) => {
 
   t('an account that may not publish at all keeps its targets waiting for a day together', () => {
     const limits: PostingLimits = { minIntervalMinutes: null, windows: [windowOf(0, day, 'targets')] };
-    const after = (ms: number | null) =>
-      decideCadence(limits, [], {
+    const after = (ms: number | null, windows = limits.windows) =>
+      decideCadence({ ...limits, windows }, [], {
         ...{ targetId: 'me', now: day, dueAt: 0, calls: 1 },
         deferredSince: ms === null ? null : day - ms,
       });
     deepEqual(after(null), { kind: 'wait', until: day + hour, holds: false });
     deepEqual(after(day - 1), { kind: 'wait', until: day + hour, holds: false });
     deepEqual(after(day), { kind: 'never' });
+    // One pause among several limits is a pause.
+    deepEqual(after(null, [...limits.windows, windowOf(5, day)]), { kind: 'wait', until: day + hour, holds: false });
   });
 
   t('what a network will publish by itself keeps its distance', () => {

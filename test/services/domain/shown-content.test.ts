@@ -60,7 +60,208 @@ const variantOn = (platform: Platform) =>
     overrides: someOverrides(platform),
   });
 
+/** What is shown of a content for these networks: kind, part and place, key, value, networks, and why it does not go out. */
+const said = (
+  body: Partial<Decided['body']>,
+  on: readonly Platform[],
+  more: Partial<Decided> = {},
+): readonly string[] =>
+  shownContent({
+    body: {
+      ...{ content: 'Hello', mediaIds: [], variants: [], thread: null, mediaAltTexts: null },
+      ...{ coverMediaId: null, coverFrameMs: null, aiDisclosure: false, ...body },
+    } as Decided['body'],
+    targets: on.map((platform) => ({ accountId: `on ${platform}`, platform })),
+    others: [],
+    fileOf: (id) => files[id] ?? null,
+    nameOf: (id) => id,
+    ...more,
+  }).map(({ kind, part, position, key, value, platforms: sent, id, unsent }) => {
+    const where = [part, position].map((one) => (one === null ? '' : ` ${one}`)).join('');
+    const what = key === null ? value : `${key}=${value}`;
+    return `${kind}${where}: ${what}${id === null || id === value ? '' : ` (${id})`} → ${sent.join(' ')}${unsent === null ? '' : `; ${unsent}`}`;
+  });
+/** Without accounts and labels, which every content has. */
+const rest = (...all: Parameters<typeof said>): readonly string[] =>
+  said(...all).filter((one) => !/^(account|ai_label):/.test(one));
+const fileNamed = (name: string, kind: 'image' | 'gif' | 'video', more = {}) => ({
+  ...{ name, kind, contentType: `${kind}/x`, bytes: 7, sha256: 'ab', altText: null },
+  ...more,
+});
+const files: Readonly<Record<string, ReturnType<Decided['fileOf']>>> = {
+  p: fileNamed('photo', 'image', { altText: 'A photo' }),
+  g: fileNamed('loop', 'gif'),
+  v: fileNamed('clip', 'video'),
+  bare: fileNamed('bare', 'image', { contentType: null, bytes: null, sha256: null }),
+};
+const variant = (platform: Platform, more: Partial<Decided['body']['variants'][number]>) => ({
+  ...{ platform, contentOverride: null, mediaIdsOverride: null, overrides: {} },
+  ...more,
+});
+
 suite('what is shown of a content', (t) => {
+  t('the accounts of the decision, then the others of the post, and whether AI made it', () => {
+    assert.deepEqual(said({ aiDisclosure: true }, ['x', 'facebook'], { others: [{ accountId: 'o', platform: 'x' }] }), [
+      'account: on x → x',
+      'account: on facebook → facebook',
+      'text: Hello → x facebook',
+      'ai_label: yes → x facebook',
+      'account: o → x; The decision is not about it.',
+    ]);
+    assert.ok(said({}, ['x', 'tiktok']).includes('ai_label: no → x tiktok'));
+    assert.deepEqual(rest({ content: '' }, ['x']), ['text:  → x']);
+  });
+
+  t('files in their order, with their bytes as far as they are known, and those that were deleted', () => {
+    assert.deepEqual(rest({ mediaIds: ['p', 'g', 'gone', 'bare'] }, ['x', 'facebook']), [
+      'text: Hello → x facebook',
+      'file 1: photo (p) → x facebook',
+      'file 2: loop (g) → x facebook',
+      'file 3: a file that was deleted (gone) → x facebook',
+      'file 4: bare → x facebook',
+      'alt_text: A photo (p) → x facebook',
+      'bytes: image/x, 7 bytes, SHA-256 ab (p) → x facebook',
+      'bytes: gif/x, 7 bytes, SHA-256 ab (g) → x facebook',
+      'bytes: its bytes are not known (gone) → x facebook',
+      'bytes: its bytes are not known (bare) → x facebook',
+    ]);
+  });
+
+  t(
+    'a text and files of one network in place of those of all, and those of a network that is not decided about',
+    () => {
+      const mine = variant('x', { contentOverride: 'Mine', mediaIdsOverride: ['g'] });
+      assert.deepEqual(rest({ mediaIds: ['p'], variants: [mine] }, ['x']), [
+        'text: Mine → x',
+        'file 1: loop (g) → x',
+        'bytes: gif/x, 7 bytes, SHA-256 ab (g) → x',
+        'text: Hello → ; Each network has a text of its own.',
+        'file 1: photo (p) → ; Each network has files of its own.',
+        'alt_text: A photo (p) → ; No network of this decision gets it.',
+        'bytes: image/x, 7 bytes, SHA-256 ab (p) → ; No network of this decision gets it.',
+      ]);
+      const variants = [
+        variant('x', { contentOverride: 'Mine', mediaIdsOverride: [] }),
+        variant('facebook', { contentOverride: 'Other', overrides: { firstComment: 'Hi', n: 1 } }),
+      ];
+      assert.deepEqual(rest({ content: '', variants }, ['x']), [
+        'text: Mine → x',
+        'file: no files → x',
+        'text: Other → facebook; The decision is about no account on this network.',
+        'setting: firstComment=Hi → facebook; The decision is about no account on this network.',
+        'setting: n=1 → facebook; The decision is about no account on this network.',
+      ]);
+    },
+  );
+
+  t('a thread part by part where it goes out, and in place of what else was set there', () => {
+    const thread = {
+      segments: [
+        { content: 'One', mediaIds: ['p'] },
+        { content: 'Two', mediaIds: ['v', 'gone'] },
+      ],
+    } as never;
+    const variants = [variant('x', { contentOverride: 'Mine', mediaIdsOverride: ['p'] })];
+    assert.deepEqual(rest({ thread, variants }, ['x', 'facebook']), [
+      'text: Hello → facebook',
+      'text 1: One → x',
+      'text 2: Two → x',
+      'file 1 1: photo (p) → x',
+      'file 2 1: clip (v) → x',
+      'file 2 2: a file that was deleted (gone) → x',
+      'alt_text: A photo (p) → x',
+      'bytes: image/x, 7 bytes, SHA-256 ab (p) → x',
+      'bytes: video/x, 7 bytes, SHA-256 ab (v) → x',
+      'bytes: its bytes are not known (gone) → x',
+      'text: Mine → x; The thread stands in its place.',
+      'file 1: photo (p) → x; The thread stands in its place.',
+    ]);
+    assert.deepEqual(rest({ thread }, ['facebook']).slice(0, 4), [
+      'text: Hello → facebook',
+      'text 1: One → ; No network of this decision takes threads.',
+      'text 2: Two → ; No network of this decision takes threads.',
+      'file 1 1: photo (p) → ; No network of this decision takes threads.',
+    ]);
+  });
+
+  t('each setting of a network as it goes out, or why it does not', () => {
+    const overrides = { boardId: '1', title: 'T', link: 'nope', aiGenerated: null, nonsense: 3, toString: 'x' };
+    const variants = [
+      variant('pinterest', { overrides }),
+      variant('facebook', { overrides: { firstComment: ' ' } }),
+      variant('x', { overrides: { firstComment: 'Hi' } }),
+      variant('instagram', { overrides: { shareToFeed: false } }),
+    ];
+    const ignored = 'setting: shareToFeed=false → instagram; Instagram ignores it on a post of this form.';
+    assert.deepEqual(rest({ variants }, ['x', 'facebook', 'pinterest', 'instagram']), [
+      'text: Hello → x instagram facebook pinterest',
+      'title: title=T → pinterest',
+      'first_comment: firstComment=Hi → x',
+      'setting: boardId=1 → pinterest',
+      'first_comment: firstComment=  → facebook; It is empty.',
+      'setting: link=nope → pinterest; It must be an absolute http or https URL.',
+      'setting: aiGenerated=null → pinterest; It is not set.',
+      'setting: nonsense=3 → pinterest; Pinterest has no such setting.',
+      'setting: toString=x → pinterest; Pinterest has no such setting.',
+      ignored,
+    ]);
+    const onInstagram = (id: string) => rest({ mediaIds: [id], variants: variants.slice(3) }, ['instagram']);
+    assert.ok(onInstagram('p').includes(ignored));
+    assert.ok(onInstagram('v').includes('setting: shareToFeed=false → instagram'));
+  });
+
+  t('a title that was set or that the network makes of the text, and a setting that stands for the text', () => {
+    assert.deepEqual(rest({}, ['youtube']), ['text: Hello → youtube', 'title: Hello → youtube']);
+    const overrides = { title: 'Mine', description: 'Instead' };
+    const variants = [variant('youtube', { contentOverride: 'Own', overrides })];
+    assert.deepEqual(rest({ variants }, ['youtube', 'tiktok']), [
+      'text: Hello → tiktok',
+      'text: description=Instead → youtube',
+      'title: title=Mine → youtube',
+      'text: Own → youtube; The setting description stands in its place.',
+    ]);
+    const blank = [variant('youtube', { overrides: { title: '\u200b' } })];
+    assert.deepEqual(rest({ variants: blank }, ['youtube']).slice(1), [
+      'title: Hello → youtube',
+      'title: title=\u200b → youtube; YouTube takes no such title.',
+    ]);
+  });
+
+  t('a cover and a frame as cover, on the networks that take them for these files', () => {
+    assert.deepEqual(rest({ mediaIds: ['g'], coverMediaId: 'p', coverFrameMs: 5 }, ['tiktok', 'instagram']), [
+      'text: Hello → instagram tiktok',
+      'file 1: loop (g) → instagram tiktok',
+      'cover: photo (p) → instagram',
+      'cover_frame: 5 ms → tiktok',
+      'bytes: gif/x, 7 bytes, SHA-256 ab (g) → instagram tiktok',
+      'bytes: image/x, 7 bytes, SHA-256 ab (p) → instagram',
+      'alt_text: A photo (p) → ; No network of this decision gets it.',
+    ]);
+    assert.deepEqual(rest({ mediaIds: ['p', 'v'], coverFrameMs: 5 }, ['tiktok']).slice(3, 4), [
+      'cover_frame: 5 ms → tiktok',
+    ]);
+    assert.deepEqual(rest({ mediaIds: ['p'], coverMediaId: 'gone', coverFrameMs: 5 }, ['x', 'tiktok']).slice(-3), [
+      'cover: a file that was deleted (gone) → ; No network of this decision takes a cover.',
+      'cover_frame: 5 ms → ; No network of this decision takes a frame as cover.',
+      'bytes: its bytes are not known (gone) → ; No network of this decision gets it.',
+    ]);
+  });
+
+  t('texts for files: those of the post before those of the library, where a network takes them', () => {
+    const mediaAltTexts = { v: 'Moves', bare: '\u200b', other: 'Elsewhere', g: '' };
+    const texts = rest({ mediaIds: ['p', 'v', 'bare', 'g'], mediaAltTexts }, ['x', 'youtube']);
+    assert.deepEqual(
+      texts.filter((one) => one.startsWith('alt_text')),
+      [
+        'alt_text: A photo (p) → x',
+        'alt_text: Moves (v) → ; No network of this decision gets it.',
+        'alt_text: \u200b (bare) → ; It shows nothing.',
+        'alt_text: Elsewhere (other) → ; No network of this decision gets it.',
+      ],
+    );
+    assert.ok(rest({ mediaIds: ['p'], mediaAltTexts: { p: 'Ours' } }, ['x']).includes('alt_text: Ours (p) → x'));
+  });
+
   const { seed } = seeded('shown-content');
   const always = (law: (given: Decided) => void) => fc.assert(fc.property(decided, law), { seed, numRuns: 400 });
 

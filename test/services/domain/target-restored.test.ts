@@ -88,6 +88,30 @@ suite('a target after a restore', (t) => {
       .then([]);
   });
 
+  t('is tried again once a person has looked at the account and it is not there', () => {
+    const retry = { type: 'Retry', commandId: 'r1', now: at(2_000) } as const;
+    const after = [scheduled(at(50)), started(), boundary, unknown, lost];
+    given(after)
+      .when({ ...retry, isNotOut: true })
+      .then([
+        {
+          type: 'TargetOutcomeSettled',
+          data: {
+            ...{ outcome: 'absent', by: 'admin', failure: null },
+            ...{ externalId: null, permalink: null, publishedAt: null },
+          },
+        },
+        { type: 'TargetRequeued', data: { by: 'retry', dueAt: at(2_000) } },
+      ]);
+    given(after)
+      .when({ ...retry, isNotOut: false })
+      .refused('target_not_retryable', 'A outcome_unknown target cannot be retried.');
+    given(after).when(retry).refused('target_not_retryable');
+    given(after.slice(0, -1))
+      .when({ ...retry, isNotOut: true })
+      .refused('target_not_retryable');
+  });
+
   t('is due later, is held, failed, or known since: nothing is recorded', () => {
     const failed: Event = { type: 'TargetFailed', at: at(100), data: { ...claim, failure } };
     for (const before of [

@@ -52,6 +52,9 @@ suite('what a target waits for', (t) => {
   t('an approval that comes in time releases it at its time, a late one at once', () => {
     const release = (seconds: number) => ({ type: 'Release', postRevision: 4, now: at(seconds) }) as const;
     given([scheduled, held])
+      .when(release(99))
+      .then([released(at(100))]);
+    given([scheduled, held])
       .when(release(100))
       .then([released(at(100))]);
     given([scheduled, held])
@@ -62,7 +65,7 @@ suite('what a target waits for', (t) => {
     given([scheduled, { type: 'TargetHeld', data: { postRevision: 4 } }])
       .when(release(90))
       .then([]);
-    given([scheduled]).when(release(90)).refused('target_not_pending');
+    given([scheduled]).when(release(90)).refused('target_not_pending', 'A pending target cannot be released.');
     given([]).when(release(90)).refused('not_found');
   });
 

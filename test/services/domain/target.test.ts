@@ -115,6 +115,20 @@ suite('target', (t) => {
     });
   });
 
+  t('one whose post waits for an approval is held in its first append, and so is a revise of one', () => {
+    given([]).when({ type: 'Schedule', planned, postId: 'p1', postRevision: 3, held: true }).then([scheduled, held]);
+    const revised: readonly TargetEvent[] = [
+      { type: 'TargetRevised', data: { postRevision: 7, ...time } },
+      { type: 'TargetHeld', data: { postRevision: 7 } },
+    ];
+    // A failed one that is held is not tried again before the approval.
+    for (const events of [situations.pending, situations.awaiting_approval, situations.failed])
+      given(events)
+        .when({ type: 'Revise', postRevision: 7, time: null, now: at(90), held: true })
+        .then(revised);
+    equal(state([...situations.failed, ...revised]).status, 'awaiting_approval');
+  });
+
   t('every situation has the status of its name', () => {
     for (const [name, events] of Object.entries(situations)) equal(state(events).status, name);
     deepEqual(
@@ -313,6 +327,8 @@ suite('target', (t) => {
       .refused('target_not_retryable', 'another content');
     refusedIn(except('failed', 'rate_limited'), retry, 'target_not_retryable');
     given([]).when(retry).refused('not_found');
+    // Nobody lost sight of these: that a person saw none of them on its network says nothing of them.
+    refusedIn(except('failed', 'rate_limited'), { ...retry, isNotOut: true }, 'target_not_retryable');
     const again = state([...claimed, deferred, started, limited(), requeued('retry', at(150))]);
     deepEqual(again.status === 'pending' && [again.common.rateLimits, again.common.defers, again.retryAt], [
       0,

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { accountDays } from '#contracts/ports/platform-insights.ts';
 import { account } from '#domain/account.ts';
@@ -23,10 +22,12 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await MetricsWorld.open();
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.posts.stopAll();
   });
+  t.after(() => world.close());
 
   t('a refresh whose worker dies at every fault point: one event for each look, and it is completed once', async () => {
     const one = await world.account('facebook');
@@ -126,16 +127,12 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
     await first.stop();
     await world.due(id);
     const sleeper = await mortals.child('insights:after-fetch', 'SIGSTOP');
-    const held = `select 1 from ops.work_leases where kind = 'metrics' and id = $1`;
-    await until('it sleeps', async () => (await world.posts.pool.query(held, [one.id])).rowCount === 1);
+    await mortals.asleep(sleeper);
     const next = world.start();
     await world.tried(id);
     const before = await world.job(id);
     assert.equal((await world.observed(id)).length, 1);
-    sleeper.kill('SIGCONT');
-    sleeper.kill('SIGTERM');
-    if (sleeper.exitCode === null) await once(sleeper, 'exit');
-    assert.equal(sleeper.exitCode, 0);
+    await mortals.wakeToEnd(sleeper);
     assert.equal((await world.observed(id)).length, 1);
     assert.deepEqual(await world.job(id), before);
     await next.stop();

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import type { Variant } from '#schemas/post.ts';
 import { Mortals } from '#test/support/mortals.ts';
@@ -19,10 +18,12 @@ suite('deaths around a first comment', { timeoutMs: 240_000 }, (t) => {
     world = await PublishingWorld.open((await preparedDatabase()).url);
     account = await world.connect(await world.client(), 'x');
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   const schedule = async (by: Account, comment = 'first'): Promise<string> => {
     const overrides = { firstComment: comment };
@@ -92,16 +93,13 @@ suite('deaths around a first comment', { timeoutMs: 240_000 }, (t) => {
     t(`asleep at ${point} past lease and deadline: unknown, and the sleeper neither calls nor writes`, async () => {
       const sleeper = await mortals.child(point, 'SIGSTOP');
       const id = await schedule(account);
-      await until('the sleeper has begun', async () => (await commentStory(id)).includes('Started'));
+      await mortals.asleep(sleeper);
       const publisher = world.publisher();
       await ended(id);
       const story = await world.story(`target-${id}`);
       assert.equal(story.at(-1), 'TargetFirstCommentFailed');
       const before = await calls(id);
-      sleeper.kill('SIGCONT');
-      sleeper.kill('SIGTERM');
-      await once(sleeper, 'exit');
-      assert.equal(sleeper.exitCode, 0);
+      await mortals.wakeToEnd(sleeper);
       assert.deepEqual(await world.story(`target-${id}`), story, 'the sleeper wrote');
       assert.deepEqual(await calls(id), before, 'the sleeper called');
       await publisher.stop();

@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { target } from '#domain/post-target/target.ts';
@@ -29,10 +28,12 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     unprovable = await world.connect(clientId, 'x');
     assert.ok(rulesOf('instagram').publish.absenceIsProof && !rulesOf('x').publish.absenceIsProof);
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   for (const point of ['after-claim', 'before-boundary', 'after-boundary', 'after-call', 'after-outcome']) {
     t(`killed ${point}: published once by the next worker, or recorded as unknown`, async () => {
@@ -103,16 +104,12 @@ suite('publisher deaths', { timeoutMs: 240_000 }, (t) => {
     t(`asleep ${point} past its lease: its writes after waking are refused`, async () => {
       const sleeper = await child(`publisher:${point}`, 'SIGSTOP');
       const id = await schedule(provable);
-      const started = async () => (await world.target(id)).status !== 'pending';
-      await until('the sleeper has begun', started);
+      await mortals.asleep(sleeper);
       const publisher = world.publisher();
       await world.all([id], 'published');
       const story = await world.story(`target-${id}`);
       assert.ok(story.includes('TargetPublishTakenOver'), 'taken over');
-      sleeper.kill('SIGCONT');
-      sleeper.kill('SIGTERM');
-      await once(sleeper, 'exit');
-      assert.equal(sleeper.exitCode, 0);
+      await mortals.wakeToEnd(sleeper);
       assert.deepEqual(await world.story(`target-${id}`), story, 'the sleeper wrote');
       assert.equal(await world.created(id), 1);
       await publisher.stop();

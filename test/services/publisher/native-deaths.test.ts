@@ -36,10 +36,12 @@ suite('deaths over a post for the network’s own scheduler', { timeoutMs: 240_0
     facebook = await world.connect(clientId, 'facebook');
     youtube = await world.connect(clientId, 'youtube');
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   const handOver = [
     'publisher:after-claim',

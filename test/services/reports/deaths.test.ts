@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 import { client } from '#domain/client.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -18,10 +17,12 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     const account = await world.posts.connect(await world.posts.client(), 'x');
     await world.observe(account, '2026-02-10', { impressions: 100, likes: 10 });
   });
-  t.after(async () => {
+  // What a failed test leaves alive would take the work of the next one.
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.posts.stopAll();
   });
+  t.after(() => world.close());
 
   /** Made once, and nothing is there that its event does not name. */
   const fine = async (id: string, runId: string): Promise<void> => {
@@ -58,14 +59,11 @@ suite('reports deaths', { timeoutMs: 180_000 }, (t) => {
     const sleeper = await mortals.child('reports:after-put', 'SIGSTOP');
     const id = await world.define({ formats: ['csv', 'json'] });
     const runId = await world.request(id);
-    await until('it sleeps', async () => (await world.keys(runId)).length === 2);
+    await mortals.asleep(sleeper);
     const next = world.start();
     await fine(id, runId);
     const keys = await world.keys(runId);
-    sleeper.kill('SIGCONT');
-    sleeper.kill('SIGTERM');
-    if (sleeper.exitCode === null) await once(sleeper, 'exit');
-    assert.equal(sleeper.exitCode, 0);
+    await mortals.wakeToEnd(sleeper);
     await fine(id, runId);
     assert.deepEqual(await world.keys(runId), keys);
     await next.stop();

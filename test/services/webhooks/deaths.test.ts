@@ -1,14 +1,10 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { webhook } from '#domain/webhook.ts';
 import { Mortals } from '#test/support/mortals.ts';
-import { afterFile, suite } from '#test/support/suite.ts';
+import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import { short } from './short.ts';
+import { patient } from './short.ts';
 import { ok, receiver, SenderWorld, status } from './world.ts';
 
 const script = fileURLToPath(new URL('./sender-process.ts', import.meta.url));
@@ -22,10 +18,11 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
   t.before(async () => {
     world = await SenderWorld.open();
   });
-  t.after(async () => {
+  t.after.each(async () => {
     await mortals.end();
-    await world.close();
+    await world.stopAll();
   });
+  t.after(() => world.close());
 
   for (const [point, sent] of [
     ['claimed', 0],
@@ -37,13 +34,14 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
       async () => {
         const server = await receiver();
         const endpoint = await world.endpoint(server.url);
-        const dying = await child(`sender:${point}`, 'SIGKILL', { SENDER_TIMES: 'killed' });
+        const dying = await child(`sender:${point}`, 'SIGKILL', { SENDER_TIMES: 'patient' });
         const [id = ''] = await world.queue(endpoint);
         await died(dying);
         assert.equal(server.got.length, sent);
         const recorded = point === 'recorded';
         assert.equal((await world.delivery(id)).status, recorded ? 'delivered' : 'pending');
-        const next = world.start(short);
+        await world.lapse(id);
+        const next = world.start(patient);
         const { attempts } = await world.settled(id);
         assert.deepEqual(
           attempts.map(({ number }) => number),
@@ -60,7 +58,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
   t('killed between the record of a 410 and its event: the sweep of the next sender appends it', async () => {
     const server = await receiver(status(410));
     const endpoint = await world.endpoint(server.url);
-    const dying = await child('sender:recorded', 'SIGKILL', { SENDER_TIMES: 'killed' });
+    const dying = await child('sender:recorded', 'SIGKILL', { SENDER_TIMES: 'patient' });
     await world.queue(endpoint);
     await died(dying);
     const reason = async () => {
@@ -68,7 +66,7 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
       return state.status === 'none' ? null : (state.disabled?.reason ?? null);
     };
     assert.equal(await reason(), null);
-    const next = world.start(short);
+    const next = world.start(patient);
     await until('it to be off', async () => (await reason()) === 'gone');
     await next.stop();
   });
@@ -78,23 +76,18 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
       (got.attempt === 1 ? status(500) : ok)(response, got, count),
     );
     const endpoint = await world.endpoint(server.url);
-    const asleep = mkdtempSync(path.join(tmpdir(), 'postline-asleep-'));
-    afterFile(() => rmSync(asleep, { recursive: true, force: true }));
-    const sleeper = await child('sender:answered', 'SIGSTOP', { POSTLINE_FAULT_ONCE: asleep });
+    const sleeper = await child('sender:answered', 'SIGSTOP');
     const [id = ''] = await world.queue(endpoint);
     // On a slow machine the time of the exchange may end before the receiver has anything of it.
-    await until('it sleeps', () => readdirSync(asleep).length > 0);
-    const next = world.start(short);
+    await mortals.asleep(sleeper);
+    const next = world.start(patient);
     const { attempts, deliveredAt } = await world.settled(id);
     assert.deepEqual(
       attempts.map(({ number, status: code }) => [number, code]),
       [[2, 204]],
     );
-    sleeper.kill('SIGCONT');
     // It works on: what it does next comes after what it had to record.
-    sleeper.kill('SIGTERM');
-    if (sleeper.exitCode === null) await once(sleeper, 'exit');
-    assert.equal(sleeper.exitCode, 0);
+    await mortals.wakeToEnd(sleeper);
     const after = await world.delivery(id);
     assert.deepEqual([after.status, after.attempts, after.deliveredAt], ['delivered', attempts, deliveredAt]);
     assert.equal(await world.health(endpoint), null);
@@ -106,17 +99,24 @@ suite('sender deaths', { timeoutMs: 180_000 }, (t) => {
     const endpoint = await world.endpoint(server.url);
     const sleeper = await child('sender:claimed', 'SIGSTOP');
     const [id = ''] = await world.queue(endpoint);
-    await world.reaches(id, ({ queued }) => queued?.attempt === 1, 'the claim');
-    const next = world.start(short);
+    await mortals.asleep(sleeper);
+    const next = world.start(patient);
     await world.settled(id);
     assert.deepEqual(
       server.got.map(({ attempt }) => attempt),
       [2],
     );
-    sleeper.kill('SIGCONT');
-    sleeper.kill('SIGTERM');
-    if (sleeper.exitCode === null) await once(sleeper, 'exit');
-    assert.equal(server.got.length, 1);
     await next.stop();
+    sleeper.kill('SIGCONT');
+    // It works on: it sends this after what it held.
+    const [later = ''] = await world.queue(endpoint);
+    await world.settled(later);
+    await mortals.wakeToEnd(sleeper);
+    const { rows } = await world.pool.query('select message_id from ops.webhook_deliveries where id = $1', [id]);
+    const sent = server.got.filter((one) => one.id === rows[0].message_id);
+    assert.deepEqual(
+      sent.map(({ attempt }) => attempt),
+      [2],
+    );
   });
 });

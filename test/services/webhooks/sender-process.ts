@@ -1,6 +1,6 @@
 /**
  * A sender alone in a process: `node sender-process.ts <database url> <secret key>`. Says `ready`. It has the times of
- * `short`, or with SENDER_TIMES=killed those of a sender that dies at its first exchange.
+ * `short`, or with SENDER_TIMES=patient those of `patient`.
  */
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -15,9 +15,9 @@ import { defaultPartitions } from '#schemas/topics.ts';
 import { Sender } from '#services/webhooks/sender.ts';
 import { MemoryDataKeys } from '#test/support/domain.ts';
 import { drainSignal } from '#test/support/drain-signal.ts';
-import { killed, short } from './short.ts';
+import { patient, short } from './short.ts';
 
-const times = process.env.SENDER_TIMES === 'killed' ? killed : short;
+const times = process.env.SENDER_TIMES === 'patient' ? patient : short;
 const [url = '', key = ''] = process.argv.slice(2);
 const pool = openPool({ url, max: 8 });
 const events = await PostgresEventStore.open({ url });

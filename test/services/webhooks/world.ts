@@ -131,8 +131,18 @@ export class SenderWorld {
   }
 
   async close(): Promise<void> {
-    for (const one of [...this.#running]) await one.stop();
+    await this.stopAll();
     await this.webhooks.close();
+  }
+
+  /** A sender that a failed test leaves behind would take what the next one queues. */
+  async stopAll(): Promise<void> {
+    for (const one of [...this.#running]) await one.stop();
+  }
+
+  /** The time of the lease of a delivery passes. */
+  async lapse(id: string): Promise<void> {
+    await this.pool.query('update ops.webhook_queue set next_at = clock_timestamp() where delivery_id = $1', [id]);
   }
 
   /** Registers an endpoint that hears nothing of what other tests do, and waits until the dispatcher has it. */

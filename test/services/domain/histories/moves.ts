@@ -167,6 +167,23 @@ export const moves: fc.Arbitrary<readonly Move[]> = fc
   .tuple(begin, fc.array(move, { minLength: 20, maxLength: 140, size: 'max' }))
   .map(([first, rest]) => [...first, ...rest]);
 
+/** Rounds of histories, until nothing is left that one of them must meet. */
+const maxSamples = 10;
+
+/**
+ * Plays histories, as many again while something is `left` that they must meet: what one of hundreds meets, a fixed number
+ * of them misses by chance.
+ */
+export const playedUntil = async <Ts>(
+  property: fc.IRawProperty<Ts>,
+  { seed, numRuns }: { readonly seed: number; readonly numRuns: number },
+  left: () => readonly string[],
+): Promise<void> => {
+  for (let sample = 0; sample === 0 || (sample < maxSamples && left().length > 0); sample += 1) {
+    await fc.assert(property, { seed: seed + sample, numRuns });
+  }
+};
+
 /** Tells the target the command, if anybody sends it now. */
 const tell = (
   world: World,
