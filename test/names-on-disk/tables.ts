@@ -59,6 +59,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.insights_refresh_accounts': 'refresh_id account_id failed done',
   'ops.insights_refreshes': 'refresh_id workspace_id cause_id correlation_id waiting not_before',
   'ops.insights_zones': 'id timezone revision closed',
+  'ops.network_notices': 'id network platform kind person said_at received_at code due_at failures done_at',
   'ops.network_rests': 'network version since until said',
   'ops.network_credentials':
     'account_id workspace_id client_id platform version sealed kept_at expires_at refresher refresh_until lost_since failures rests_until lapse_reason lapse_reported grant_id',
@@ -185,6 +186,7 @@ export const schemaFiles: readonly string[] = [
   'ops 012-grants f5152b5f19388ee3',
   'ops 013-app-budgets e2032168853de64b',
   'ops 014-network-rests a6eacbccc422ba01',
+  'ops 015-network-notices ef17a358e7659fcf',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

@@ -3,6 +3,7 @@ import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
 import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Members } from '../shared/members.ts';
+import type { Calls } from './calls.ts';
 import type { Counting } from './curves.ts';
 
 /** Refusals that do not depend on the content. */
@@ -90,6 +91,8 @@ export interface Imitation {
   readonly comments: Comments | null;
   /** The network looks at some posts before it shows them. Absent: it shows at once what it takes. */
   readonly processes?: true;
+  /** How the network calls us. Absent: it does not. */
+  readonly calls?: Calls;
   /** Absent: the network has no scheduler. */
   readonly scheduler?: Scheduler;
   /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */

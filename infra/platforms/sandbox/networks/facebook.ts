@@ -1,3 +1,4 @@
+import { metaCalls } from '../calls.ts';
 import { cut, hourMs, retention, watching } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
@@ -87,6 +88,7 @@ export const facebook: Imitation = {
   },
   processes: true,
   scheduler: { refusals: { outside_window: '100/1366046', too_late: '100/33' } },
+  calls: metaCalls,
   postInsights,
   pastDays: 'revised',
   accountInsights,
