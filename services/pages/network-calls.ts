@@ -14,7 +14,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { endRest } from '#runtime/work/leases.ts';
 import { deletionOf, type KeptKind, keepNotice } from '#runtime/work/network-notices.ts';
 import type { Platform } from '#schemas/common.ts';
-import type { Allowances } from '#services/api/call/allowances.ts';
+import { Allowance, type Allowances } from '#services/api/call/allowances.ts';
 import type { CallPatience, Deps } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
 import { stateOf } from '#services/api/http/every-request.ts';
@@ -55,6 +55,12 @@ const idOf = (
 ) => secrets.mac('fingerprints', `network notice\n${[network, platform, kind, at, person].join('\n')}`, secrets.oldest);
 
 const [maxAccounts, maxTargets] = [100, 100];
+
+/**
+ * What one network may say, in each process: a person who writes many comments there makes many calls here. Spent behind the
+ * signature, so that no stranger uses it up; a network repeats what gets 429.
+ */
+const perNetwork = { perMinute: 300, burst: 300 };
 
 /** If we die before it, or find nothing yet, the network is asked when the rest of a target ends by itself. */
 const askNow = async ({ pool }: Deps, at: PersonAt): Promise<void> => {
@@ -99,7 +105,7 @@ const pathOf = (code: string): string => `/network/deletion/${code}`;
 const receive =
   (
     deps: Deps,
-    { allowances, patience }: Tools,
+    { allowances, patience, said }: Tools & { readonly said: Allowance },
     network: Origin['network'],
     method: InboundCall['method'],
   ): Middleware =>
@@ -117,6 +123,7 @@ const receive =
       throw notFound('path');
     }
     if (verdict.kind === 'answered') return json(ctx, verdict.body);
+    await said.spend({ set: () => undefined }, `${network} ${platform}`, Math.max(1, verdict.notices.length));
     const [code] = await within(patience.callMs, keep(deps, { network, platform }, verdict.notices), tooLate);
     deps.logger.info({ ...about, notices: verdict.notices.map(({ kind }) => kind) }, 'a network called');
     // Meta's form; no other network asks for it.
@@ -153,14 +160,15 @@ interface Tools {
 
 export const networkCalls = (deps: Deps, tools: Tools): Middleware => {
   const router = new Router({ strict: true, sensitive: true });
+  const receiving = { ...tools, said: new Allowance(perNetwork) };
   router.get(pathOf(':code'), forPeople(deps, tools.allowances), deletion(deps, tools));
   for (const [prefix, network] of [
     ['/network/sandbox', 'sandbox'],
     ['/network', 'live'],
   ] as const) {
-    router.get(`${prefix}/:platform`, receive(deps, tools, network, 'GET'));
-    router.post(`${prefix}/:platform`, receive(deps, tools, network, 'POST'));
-    router.post(`${prefix}/:platform/:topic`, receive(deps, tools, network, 'POST'));
+    router.get(`${prefix}/:platform`, receive(deps, receiving, network, 'GET'));
+    router.post(`${prefix}/:platform`, receive(deps, receiving, network, 'POST'));
+    router.post(`${prefix}/:platform/:topic`, receive(deps, receiving, network, 'POST'));
   }
   return router.routes() as Middleware;
 };

@@ -34,7 +34,7 @@ export interface NetworkParts {
   readonly offer: OfferAccounts;
   methods(bound: Bound): NetworkMethods;
   /** How the network calls us, signed with the secret of the app. Absent: it does not. */
-  readonly inbox?: (secret: string) => NetworkInbox;
+  readonly inbox?: (secret: string, clientId: string) => NetworkInbox;
 }
 
 export interface KitNetwork {
@@ -82,7 +82,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
-    ...(parts.inbox === undefined || app.secret === null ? {} : { inbox: parts.inbox(app.secret) }),
+    ...(parts.inbox === undefined || app.secret === null ? {} : { inbox: parts.inbox(app.secret, app.id) }),
     ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
     ...(oauth.refresh === null

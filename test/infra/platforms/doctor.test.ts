@@ -204,7 +204,7 @@ suite('the doctor of linkedin', (t) => {
     const findings = await examined('linkedin', await started());
     assert.deepEqual(verdictsOf(findings), {
       ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell' },
-      'API version': 'ok',
+      ...{ calls: 'cannot_tell', 'API version': 'ok' },
     });
     const { remedy } = of(findings, 'redirect address');
     assert.match(String(remedy), /"The redirect_uri does not match the registered value" means that/);
@@ -273,6 +273,7 @@ suite('the doctor of threads', (t) => {
     const findings = await examined('threads', await started());
     assert.deepEqual(verdictsOf(findings), {
       ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+      calls: 'cannot_tell',
     });
     const { remedy } = of(findings, 'redirect address');
     const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
@@ -305,6 +306,50 @@ suite('the doctor of threads', (t) => {
     network?.close();
     const { words } = of(await examined('threads', await started({ THREADS_VERSION: 'v2.0' })), 'API version');
     assert.match(words, /^Threads API v2\.0/);
+  });
+});
+
+suite('the doctor of what networks call', (t) => {
+  let network: ThreadsNetwork | undefined;
+  t.after.each(() => network?.close());
+  /** What stands at the address of the installation. */
+  const behind = (status: number, type: string, asked: string[] = []): NetworkHttp => ({
+    send: async (call, signal) => {
+      if (!call.url.startsWith(`${origin}/`)) return http.send(call, signal);
+      asked.push(`${call.method} ${call.url}`);
+      return { kind: 'answered', status, headers: { 'content-type': type }, body: Buffer.alloc(0) };
+    },
+  });
+  const examinedBehind = async (over: NetworkHttp) => {
+    network = await startThreads({ redirectUri });
+    const { clientId, clientSecret } = network.state.app;
+    const env = {
+      ...{ THREADS_API: network.origin, THREADS_AUTHORIZE: `${network.origin}/oauth/authorize` },
+      ...{ THREADS_CLIENT_ID: clientId, THREADS_CLIENT_SECRET: clientSecret },
+    };
+    return of(await examined('threads', env, { http: over }), 'calls');
+  };
+
+  t('is right where the api answers, and names the addresses that the console of the network takes', async () => {
+    const asked: string[] = [];
+    const { verdict, words, remedy } = await examinedBehind(behind(404, 'application/problem+json', asked));
+    const [uninstall, remove] = [`${origin}/network/threads/deauthorize`, `${origin}/network/threads/delete`];
+    assert.deepEqual(asked, [`POST ${uninstall}`, `POST ${remove}`]);
+    assert.equal(verdict, 'ok');
+    assert.ok(words.includes(`${uninstall} (Uninstall Callback URL), ${remove} (Delete Callback URL)`), words);
+    assert.match(String(remedy), /App Dashboard/);
+  });
+
+  t('says that a proxy asks for a login, or knows no such path', async () => {
+    for (const [status, type] of [
+      [302, 'text/html'],
+      [404, 'text/html'],
+      [200, 'application/problem+json'],
+    ] as const) {
+      const { verdict, remedy } = await examinedBehind(behind(status, type));
+      assert.deepEqual([verdict, /pass \/network\/ on/.test(String(remedy))], ['fix', true], `${status} ${type}`);
+      network?.close();
+    }
   });
 });
 

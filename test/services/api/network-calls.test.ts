@@ -220,4 +220,31 @@ suite('calls of networks in great number', (t) => {
       await narrow.close();
     }
   });
+
+  t(
+    'are bounded for each network too, whatever its addresses; no stranger uses that up, and no other network',
+    async () => {
+      const wide = await startWorld({ rate: { perMinute: 600_000, burst: 10_000 }, deps: { inboxes } });
+      try {
+        const tell = async (platform: Platform, secret: string, person: string) => {
+          const call = sandboxCall(platform, secret, { kind: 'deauthorized', person, now: Date.now() });
+          const path = `/network/sandbox/${platform}${call?.topic == null ? '' : `/${call.topic}`}`;
+          const init = { method: 'POST', headers: call?.headers ?? {}, body: call?.body ?? '' };
+          const answer = await fetch(wide.origin() + path, init);
+          await answer.arrayBuffer();
+          return answer;
+        };
+        for (let n = 0; n < 400; n += 1) assert.equal((await tell('threads', 'another secret', '1')).status, 404);
+        const statuses: number[] = [];
+        for (let n = 0; n < 301; n += 1) statuses.push((await tell('threads', ofSandbox, `1${n}`)).status);
+        assert.deepEqual([statuses.slice(0, 300).every((one) => one === 200), statuses[300]], [true, 429]);
+        assert.match((await tell('threads', ofSandbox, '1')).headers.get('retry-after') ?? '', /^\d+$/);
+        assert.equal((await tell('tiktok', ofSandbox, '-000abc')).status, 200);
+        const { rows } = await wide.pool.query('select count(*)::int as kept from ops.network_notices');
+        assert.equal(rows[0].kept, 301, 'what was refused is not kept: the network says it again');
+      } finally {
+        await wide.close();
+      }
+    },
+  );
 });

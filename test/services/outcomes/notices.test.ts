@@ -130,6 +130,28 @@ suite('what networks say of people', { timeoutMs: 120_000 }, (t) => {
     ]);
   });
 
+  t('a deletion by the consent forgets its accounts of every client, and waits for each', async () => {
+    const grant = randomUUID();
+    const pages = [
+      await connected('facebook', randomUUID(), { grant }),
+      await connected('facebook', randomUUID(), { grant, of: await world.client() }),
+    ];
+    const { id } = await said('delete_data', 'facebook', grant);
+    await round();
+    for (const { id: page } of pages) assert.equal(await statusOf(page), 'disconnected');
+    await later(3_600_000);
+    await credentials.destroy(pages[0]?.id ?? '');
+    await round();
+    assert.equal((await rowOf(id)).isDone, false, 'one of two is kept');
+    await credentials.destroy(pages[1]?.id ?? '');
+    await later(0);
+    await round();
+    assert.equal((await rowOf(id)).isDone, true);
+    for (const { id: page } of pages) {
+      assert.deepEqual(await reasons(page), ['The owner asked Facebook to have their data deleted.']);
+    }
+  });
+
   t('a consent that came after it is another one, and stays', async () => {
     const one = await connected('threads', randomUUID());
     const person = await externalIdOf(one);
