@@ -45,7 +45,11 @@ export interface PublishMedia {
   readonly altText: string | null;
   /** The file on this machine, read-only, until the call ends. For networks that take uploads. */
   file(): Promise<string>;
-  /** An address of the file, for networks that fetch it. @param expiresInMs milliseconds from now. */
+  /**
+   * An address of the file, for networks that fetch it; it leads to the file itself, and not on to another address. Where no S3
+   * has the files it lies on the host of the api, below the place at which the api shows a network that the host is the operator's.
+   * @param expiresInMs milliseconds from now
+   */
   url(expiresInMs: number): Promise<string>;
 }
 

@@ -9,6 +9,7 @@ import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
 import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
+import { siteProofOfTikTok } from '#domain/platforms/index.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
@@ -116,7 +117,7 @@ export const apiReads = [
   ...networks,
   ...(['trustedProxies', 'maxConnections', 'maxConnectionsPerAddress'] as const),
   ...(['ratePerMinute', 'rateBurst', 'rateWorkspaceKeys'] as const),
-  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace'] as const),
+  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace', 'tiktokSiteProof'] as const),
 ] as const;
 
 type ApiConfig = ConfigOf<(typeof apiReads)[number]>;
@@ -252,6 +253,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     consoleUrl: () => config.consoleUrl ?? new URL(baseUrlOf(config, door)).origin,
     authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
     mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
+    siteProofs: config.tiktokSiteProof.map(siteProofOfTikTok),
     trustedProxies: config.trustedProxies,
     unnamedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst, workspaceKeys: config.rateWorkspaceKeys },

@@ -11,5 +11,5 @@ export const pagesParts: readonly Part[] = [
   ({ deps, allowances, patience }) => approvalPages(deps, allowances, patience),
   ({ deps, allowances, patience }) => networkCalls(deps, { allowances, patience }),
   ({ deps, allowances }) => docsPages(deps, allowances),
-  ({ allowances }) => rootPage(allowances),
+  ({ deps, allowances }) => rootPage(deps, allowances),
 ];

@@ -227,6 +227,7 @@ export const settings: readonly string[] = [
   'THREADS_CLIENT_ID',
   'THREADS_CLIENT_SECRET',
   'THREADS_VERSION',
+  'TIKTOK_SITE_PROOF',
   'TOUR_BLUESKY',
   'TRUSTED_PROXIES',
   'WEBHOOKS_PER_WORKSPACE',

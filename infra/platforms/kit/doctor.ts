@@ -91,12 +91,7 @@ const examineCalls = async (
   }
   const list = places.map(({ url, place }) => `${url} (${place})`).join(', ');
   return [
-    found(
-      'ok',
-      about,
-      `Calls of ${name} arrive at ${list}.`,
-      `Whether they stand in ${tables.console} is seen there alone.`,
-    ),
+    found('ok', about, `Calls of ${name} arrive at ${list}; whether they stand in ${tables.console} is seen there.`),
   ];
 };
 

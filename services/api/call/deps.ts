@@ -103,6 +103,8 @@ export interface Deps {
   };
   /** Calls that networks make by themselves; absent: none is taken. */
   readonly inboxes?: Readonly<Record<'live' | 'sandbox', Readonly<Partial<Record<Platform, NetworkInbox>>>>>;
+  /** Files by which networks see that this host is the operator's; absent: there are none. */
+  readonly siteProofs?: readonly { readonly name: string; readonly text: string }[];
   /** Sends mails to persons; absent or null: an operator delivers their links. */
   readonly mailer?: Mailer | null;
   /** Default 50. */

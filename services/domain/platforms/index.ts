@@ -17,6 +17,7 @@ export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
 export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
+export { siteProofOfTikTok } from './networks/tiktok.ts';
 export { links as linksOfX } from './networks/x.ts';
 export {
   checkOverride,

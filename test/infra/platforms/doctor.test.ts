@@ -61,7 +61,10 @@ const examined = async (
   over: Partial<DoctorOptions> & { readonly bot?: string } = {},
 ): Promise<readonly Finding[]> => {
   const config = { ...readConfig({ ...(await nowhere()), ...env }), telegramBotToken: over.bot ?? null };
-  const all = await examineNetworks({ http, clock: Date.now, config, origin, ...over }, AbortSignal.timeout(20_000));
+  const all = await examineNetworks(
+    { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true }, ...over },
+    AbortSignal.timeout(20_000),
+  );
   return all.find((one) => one.network === network)?.findings ?? [];
 };
 
@@ -335,9 +338,9 @@ suite('the doctor of what networks call', (t) => {
     const { verdict, words, remedy } = await examinedBehind(behind(404, 'application/problem+json', asked));
     const [uninstall, remove] = [`${origin}/network/threads/deauthorize`, `${origin}/network/threads/delete`];
     assert.deepEqual(asked, [`POST ${uninstall}`, `POST ${remove}`]);
-    assert.equal(verdict, 'ok');
+    assert.deepEqual([verdict, remedy], ['ok', null]);
     assert.ok(words.includes(`${uninstall} (Uninstall Callback URL), ${remove} (Delete Callback URL)`), words);
-    assert.match(String(remedy), /App Dashboard/);
+    assert.match(words, /App Dashboard/);
   });
 
   t('says that a proxy asks for a login, or knows no such path', async () => {
@@ -350,6 +353,47 @@ suite('the doctor of what networks call', (t) => {
       assert.deepEqual([verdict, /pass \/network\/ on/.test(String(remedy))], ['fix', true], `${status} ${type}`);
       network?.close();
     }
+  });
+});
+
+suite('the doctor of files that a network fetches', (t) => {
+  const token = 'MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT';
+  const proof = `tiktok-developers-site-verification=${token}`;
+  const examinedAt = async (over: Partial<DoctorOptions>, shown: Readonly<Record<string, string>>) => {
+    const asked: string[] = [];
+    const shows: NetworkHttp = {
+      send: async (call, signal) => {
+        if (!call.url.includes('tiktok')) return http.send(call, signal);
+        asked.push(call.url);
+        const text = shown[call.url];
+        const [status, body] = text === undefined ? [404, 'none'] : [200, text];
+        return { kind: 'answered', status, headers: {}, body: Buffer.from(body) };
+      },
+    };
+    const findings = await examined('tiktok', { TIKTOK_SITE_PROOF: token }, { http: shows, ...over });
+    return { asked, all: findings, one: of(findings, 'media addresses') };
+  };
+
+  t('asks for the proof where the addresses of files begin, and names that address', async () => {
+    const files = 'https://postline.test/api';
+    const url = `${files}/tiktok${token}.txt`;
+    const { asked, all, one } = await examinedAt({ files }, { [url]: `${proof}\n` });
+    assert.deepEqual([asked, one.verdict, one.remedy], [[url], 'ok', null]);
+    assert.ok(one.words.includes(`${files}/`), one.words);
+    assert.equal(of(all, 'app').verdict, 'off', 'no adapter publishes there yet');
+    for (const other of [{}, { [url]: proof.slice(0, -1) }, { [url]: `<html>${proof}</html>` }]) {
+      assert.equal((await examinedAt({ files }, other)).one.verdict, 'fix');
+    }
+  });
+
+  t('says what to do where a store of its own has the files, and where no network reaches them', async () => {
+    const { one } = await examinedAt({ files: 'https://files.example', isOwnHost: false }, {});
+    assert.deepEqual([one.verdict, /DNS/.test(String(one.remedy))], ['cannot_tell', true]);
+    for (const files of ['http://postline.test', 'https://10.0.0.7:9000', null]) {
+      const found = await examinedAt({ files }, {});
+      assert.deepEqual([found.one.verdict, found.asked], ['fix', []], String(files));
+    }
+    assert.deepEqual(await examined('tiktok', {}), []);
   });
 });
 
@@ -528,7 +572,10 @@ suite('the doctor of all networks', (t) => {
     // Nothing is connected, so no store is asked.
     const unused = {} as LiveStores;
     const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
-    const all = await examineNetworks({ http, clock: Date.now, config, origin }, AbortSignal.timeout(20_000));
+    const all = await examineNetworks(
+      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
+      AbortSignal.timeout(20_000),
+    );
     assert.deepEqual(
       all.map(({ network }) => network),
       [...platforms],
@@ -553,7 +600,10 @@ suite('the doctor of all networks', (t) => {
     });
     const stop = new AbortController();
     silent.on('request', () => stop.abort());
-    const all = await examineNetworks({ http, clock: Date.now, config, origin }, stop.signal);
+    const all = await examineNetworks(
+      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
+      stop.signal,
+    );
     assert.ok(all.flatMap(({ findings }) => findings ?? []).every(({ verdict }) => verdict !== 'off'));
     silent.closeAllConnections();
     silent.close();

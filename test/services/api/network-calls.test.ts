@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { siteProofOfTikTok } from '#domain/platforms/index.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { metaInbox } from '#infra/platforms/inboxes/meta.ts';
 import { sandboxCall, sandboxInboxes } from '#infra/platforms/sandbox/index.ts';
@@ -247,4 +248,36 @@ suite('calls of networks in great number', (t) => {
       }
     },
   );
+});
+
+suite('files by which a network sees that the host is the operator’s', (t) => {
+  t('stand at the root and where the addresses of media files begin, and nowhere else', async () => {
+    const proofs = ['MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT', 'W80hyQC60hi75H7MTNlTpbTyCipci1gZ'].map(siteProofOfTikTok);
+    const proving = await startWorld({ deps: { siteProofs: proofs } });
+    try {
+      const { blobs } = proving.deps;
+      const expiresAt = new Date(Date.now() + 60_000);
+      const media = await blobs.presignGet('w/a/picture', { contentType: 'image/jpeg', expiresAt });
+      const begins = media.slice(0, media.indexOf('w/a/picture'));
+      for (const { name, text } of proofs) {
+        for (const place of [`${proving.origin()}/`, begins]) {
+          const answer = await fetch(place + name, { redirect: 'manual' });
+          assert.deepEqual([answer.status, await answer.text()], [200, text], place);
+          assert.equal(answer.headers.get('content-type'), 'text/plain; charset=utf-8');
+        }
+      }
+      for (const wrong of [
+        'tiktok.txt',
+        siteProofOfTikTok('anotherToken').name,
+        `${proofs[0]?.name}/`,
+        proofs[0]?.name.toLowerCase(),
+      ]) {
+        assert.equal((await fetch(`${proving.origin()}/${wrong}`)).status, 404, wrong);
+      }
+      assert.equal(proofs[0]?.name, 'tiktokMrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT.txt');
+      assert.equal(proofs[0]?.text, 'tiktok-developers-site-verification=MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT');
+    } finally {
+      await proving.close();
+    }
+  });
 });
