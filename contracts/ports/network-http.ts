@@ -10,10 +10,12 @@ export interface FileSlice {
   readonly start: number;
   /** Exclusive. */
   readonly end: number;
+  /** Sent as this text of the bytes, of a third more. Absent: as they are. */
+  readonly as?: 'base64';
 }
 
 export interface NetworkCall {
-  readonly method: 'GET' | 'POST' | 'PUT' | 'DELETE';
+  readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** With the query. */
   readonly url: string;
   /** Lower-case names; without `host` and `content-length`. */

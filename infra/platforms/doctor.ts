@@ -2,13 +2,13 @@
 import { type ApiVersion, type ApiVersions, daysLeftOf, stageOf } from '#contracts/ports/api-version.ts';
 import type { Finding } from '#contracts/ports/finding.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import { rulesOf, siteProofOfTikTok } from '#domain/platforms/index.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { examineBluesky } from './bluesky/doctor.ts';
 import { appSetOf } from './kit/app.ts';
 import { examineApp } from './kit/doctor.ts';
 import { kitNetworks, type LiveOptions } from './live.ts';
-import { found } from './shared/findings.ts';
+import { found, nobody } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
 
 /** The version of each network's API that its adapter speaks, and when the network ends it: as the operator has set it. */
@@ -37,9 +37,13 @@ export interface DoctorOptions {
   readonly http: NetworkHttp;
   /** Milliseconds since the epoch. */
   readonly clock: () => number;
-  readonly config: LiveOptions['config'];
+  readonly config: LiveOptions['config'] & { readonly tiktokSiteProof?: readonly string[] };
   /** Host of the pages behind links, as browsers reach it; null: the operator has not said. */
   readonly origin: string | null;
+  /** Where the addresses of media files begin, without a slash at the end; null: the operator has not said. */
+  readonly files: string | null;
+  /** Whether that is an address of this api, and not of an S3. */
+  readonly isOwnHost: boolean;
   /** Default: those of the adapters. */
   readonly versions?: ApiVersions;
 }
@@ -65,6 +69,41 @@ const examinations: Readonly<Partial<Record<Platform, Examine>>> = {
   bluesky: examineBluesky,
   telegram: examineTelegram,
 };
+
+/** Whether TikTok can see that the addresses of our media are the operator's: it fetches pictures from no other. */
+const examineFiles = async (
+  { http, config, files, isOwnHost }: DoctorOptions,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> => {
+  const about = 'media addresses';
+  const tokens = config.tiktokSiteProof ?? [];
+  if (tokens.length === 0) return [];
+  const begins = URL.parse(files ?? '');
+  if (begins?.protocol !== 'https:' || /^[\d.]+$|^\[/.test(begins.hostname)) {
+    const words = `TikTok fetches files by https from a host with a name, and they lie at ${files ?? 'no address that is set'}.`;
+    return [found('fix', about, words, 'Set BASE_URL (or S3_PUBLIC_ENDPOINT) to such an address.')];
+  }
+  for (const { name, text } of tokens.map(siteProofOfTikTok)) {
+    const url = `${files}/${name}`;
+    const call = { method: 'GET', url, headers: { accept: 'text/plain' }, body: [], subject: nobody } as const;
+    const result = await http.send(call, signal);
+    if (result.kind === 'answered' && result.status === 200 && result.body.toString('utf8').trim() === text) continue;
+    const said =
+      result.kind === 'answered'
+        ? `answers ${result.status}, and not the proof`
+        : `cannot be reached from here (${result.reason})`;
+    const remedy = isOwnHost
+      ? 'Start the API with the same TIKTOK_SITE_PROOF, and let a proxy pass the file on to it.'
+      : `Prove the domain of ${begins.host} in its DNS: the API does not answer there.`;
+    return [found(isOwnHost && result.kind === 'answered' ? 'fix' : 'cannot_tell', about, `${url} ${said}.`, remedy)];
+  }
+  return [found('ok', about, `TikTok finds the proof below ${files}/, where the addresses of files begin.`)];
+};
+
+const unbuilt = found(
+  ...(['off', 'app', 'This release publishes nothing on TikTok.'] as const),
+  'Nothing: the proof stays for one that does.',
+);
 
 /** What the table of versions says at this instant. */
 const versionOf = (network: Platform, one: ApiVersion, now: number): Finding => {
@@ -94,8 +133,10 @@ export const examineNetworks = async (
   return Promise.all(
     platforms.map(async (network) => {
       const examine = examinations[network];
-      if (examine === undefined) return { network, findings: null };
-      const findings = await examine(options, AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]));
+      const own = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+      const ofFiles = network === 'tiktok' ? await examineFiles(options, own) : [];
+      if (examine === undefined) return { network, findings: ofFiles.length === 0 ? null : [unbuilt, ...ofFiles] };
+      const findings = [...(await examine(options, own)), ...ofFiles];
       const version = versions[network];
       return {
         network,

@@ -5,6 +5,7 @@ import type { ConnectCodes } from '#contracts/ports/connect-codes.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore, Refresher, Revoker } from '#contracts/ports/credentials.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { NetworkListener } from '#contracts/ports/network-listener.ts';
 import type { OnLimits, PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
@@ -55,6 +56,8 @@ export interface LiveNetwork {
   readonly revoker?: Revoker;
   /** Absent: the network tells nothing by itself, or not here. */
   readonly listener?: NetworkListener;
+  /** Absent: the network does not call us. */
+  readonly inbox?: NetworkInbox;
 }
 
 type Each<T> = Readonly<Partial<Record<Platform, T>>>;
@@ -68,6 +71,7 @@ export interface LiveNetworks {
   readonly refreshWindows: Each<number>;
   readonly revokers: Each<Revoker>;
   readonly listeners: Each<NetworkListener>;
+  readonly inboxes: Each<NetworkInbox>;
 }
 
 /** The networks of the kit. */
@@ -115,5 +119,6 @@ export const liveNetworks = (options: LiveOptions): LiveNetworks => {
     refreshWindows: each(({ refreshWindowMs }) => refreshWindowMs),
     revokers: each(({ revoker }) => revoker),
     listeners: each(({ listener }) => listener),
+    inboxes: each(({ inbox }) => inbox),
   };
 };

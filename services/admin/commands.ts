@@ -1,3 +1,4 @@
+import { callFromSandbox, forgetAccount } from './accounts.ts';
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
@@ -221,6 +222,18 @@ export const commands: readonly Command[] = [
     about:
       'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there. --media is a picture or video of this machine, --set the overrides of the network: boardId=1&title=A',
     run: checkNetwork,
+  },
+  {
+    usage: 'network call <account> <what>',
+    about:
+      'has the sandbox call the api about an account of a test key, as its network does: deauthorized, delete_data or post_state',
+    run: callFromSandbox,
+  },
+  {
+    usage: 'account forget <account>',
+    about:
+      'disconnects an account and deletes its profile and the permission to act for it, where its owner asks for that; the history keeps the former name encrypted until client erase',
+    run: forgetAccount,
   },
   {
     usage: 'client erase <client>',

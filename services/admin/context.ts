@@ -6,6 +6,7 @@ import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
+import type { NetworkNotice } from '#contracts/ports/network-inbox.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { lagOf, PositionWatch } from '#projections/engine/positions.ts';
 import { projections } from '#projections/index.ts';
@@ -41,6 +42,16 @@ export interface Admin {
   readonly blobs: Pick<BlobStore, 'put' | 'presignGet' | 'delete'>;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
+  /** A call of the sandbox to us, as that network signs it; null: it makes none of the kind. */
+  readonly sandboxCall: (
+    platform: Platform,
+    said: { readonly kind: NetworkNotice['kind']; readonly person: string; readonly now: number },
+  ) => {
+    /** Behind the name of the network in the path. */
+    readonly topic: string | null;
+    readonly headers: Readonly<Record<string, string>>;
+    readonly body: string;
+  } | null;
   /** Whether publishing is held. */
   readonly publishing: PublishingHold;
   /** Null: nobody is there to be asked. */

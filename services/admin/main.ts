@@ -5,6 +5,7 @@ import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type InstalledSchema, openAdapters, openSchema } from '#infra/adapters.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
+import { sandboxCall } from '#infra/platforms/sandbox/index.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
@@ -92,6 +93,7 @@ const carryOut = async (
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, blobs },
       eventStore: adapters.store,
       adapterOf: (platform) => live.adapters[platform] ?? null,
+      sandboxCall: (platform, said) => sandboxCall(platform, secrets.subKey('sandbox-calls').toString('hex'), said),
       publishing: new PublishingHold(pool, config.publishing),
       confirm: onTerminal(stopping.signal),
       consoleUrl: config.consoleUrl ?? consoleBeside(config),

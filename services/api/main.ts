@@ -1,6 +1,6 @@
 import { openAdapters, warnOfSilent } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxAhead, sandboxInboxes, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { useReadModels } from '#projections/engine/use.ts';
 import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -41,6 +41,7 @@ await runProcess({
       sandboxProfile,
       sandboxAhead,
       sandboxAccounts,
+      sandboxInboxes,
       liveOf: (options) => liveNetworks({ ...options, stores: adapters }),
       parts: frontParts(config, registry),
     });

@@ -7,7 +7,9 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkHttp } from '#contracts/ports/network-http.ts';
+import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
+import { siteProofOfTikTok } from '#domain/platforms/index.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { projections } from '#projections/index.ts';
@@ -115,7 +117,7 @@ export const apiReads = [
   ...networks,
   ...(['trustedProxies', 'maxConnections', 'maxConnectionsPerAddress'] as const),
   ...(['ratePerMinute', 'rateBurst', 'rateWorkspaceKeys'] as const),
-  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace'] as const),
+  ...(['smtpUrl', 'mailFrom', 'publishing', 'mediaQuota', 'webhooksPerWorkspace', 'tiktokSiteProof'] as const),
 ] as const;
 
 type ApiConfig = ConfigOf<(typeof apiReads)[number]>;
@@ -135,6 +137,8 @@ interface ApiOptions {
   readonly sandboxAhead: (pool: Pool, workspaceId: string) => Promise<number>;
   /** What the sandbox tells of its accounts. */
   readonly sandboxAccounts: (pool: Pool) => AccountSource;
+  /** How the sandbox calls us, signed with that secret. */
+  readonly sandboxInboxes: (secret: string) => Readonly<Partial<Record<Platform, NetworkInbox>>>;
   /** How accounts of real networks are connected, and what networks tell of them. */
   readonly liveOf: (options: {
     readonly http: NetworkHttp;
@@ -143,6 +147,7 @@ interface ApiOptions {
   }) => {
     readonly connectors: NonNullable<Deps['live']>['connectors'];
     readonly accounts: Readonly<Partial<Record<Platform, AccountSource>>>;
+    readonly inboxes: Readonly<Partial<Record<Platform, NetworkInbox>>>;
   };
   /** What the server serves beside the api. */
   readonly parts: readonly Part[];
@@ -195,18 +200,23 @@ const addChecks = (readiness: Readiness, { hold, restores, unnamedProxies, store
 
 /** How accounts are connected, and asked about. */
 const networksOf = (
-  { adapters, config, logger, sandboxAccounts, liveOf }: ApiOptions,
+  { adapters, config, logger, secrets, sandboxAccounts, sandboxInboxes, liveOf }: ApiOptions,
   { http, pool, clock }: { readonly http: NetworkHttp; readonly pool: Pool; readonly clock: () => number },
-): Pick<ServerDeps, 'live' | 'asked'> => {
+): Pick<ServerDeps, 'live' | 'asked' | 'inboxes'> => {
   const { credentials, attempts } = adapters;
-  const { connectors, accounts } = liveOf({ http, clock, config });
+  const { connectors, accounts, inboxes } = liveOf({ http, clock, config });
   const sandbox = sandboxAccounts(pool);
   const asked = new AskedAccounts({
     turn: questionTurns(),
     sourceOf: (network, platform) => (network === 'sandbox' ? sandbox : (accounts[platform] ?? null)),
     ...{ clock, logger },
   });
-  return { live: { credentials, attempts, connectors }, asked };
+  const signedBy = secrets.subKey('sandbox-calls').toString('hex');
+  return {
+    live: { credentials, attempts, connectors },
+    asked,
+    inboxes: { live: inboxes, sandbox: sandboxInboxes(signedBy) },
+  };
 };
 
 /** The api over adapters that its own main, or standalone, has opened. */
@@ -243,6 +253,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     consoleUrl: () => config.consoleUrl ?? new URL(baseUrlOf(config, door)).origin,
     authUrl: () => config.authUrl ?? new URL(baseUrlOf(config, door)).origin,
     mcpUrl: () => config.mcpUrl ?? `${new URL(baseUrlOf(config, door)).origin}/mcp`,
+    siteProofs: config.tiktokSiteProof.map(siteProofOfTikTok),
     trustedProxies: config.trustedProxies,
     unnamedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst, workspaceKeys: config.rateWorkspaceKeys },

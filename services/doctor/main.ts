@@ -8,11 +8,12 @@ import { asJson, mustBeFixed, printed } from './print.ts';
 
 /** Examines an installation from outside of it: it needs its settings and no database. */
 
-const reads = [...callsOut, ...networks] as const;
+const reads = [...callsOut, ...networks, 'tiktokSiteProof', 's3Endpoint', 's3PublicEndpoint'] as const;
 
 const help = `Usage: npm run doctor -- networks [--json]
 
-Asks each network what it says of this installation: app, redirect address, scopes, servers, API version. It reads the
+Asks each network what it says of this installation: app, redirect address, scopes, servers, API version; and this
+installation, whether what networks look for is there. It reads the
 settings of the api's process, publishes nothing, and shows no secret.
 
   ok           works
@@ -53,7 +54,11 @@ const examine = async ({ json }: { readonly json: boolean }): Promise<void> => {
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const origin = address === null ? null : new URL(address).origin;
-  const examined = await examineNetworks({ http, clock: Date.now, config, origin }, stopping.signal);
+  const files = config.s3PublicEndpoint ?? config.s3Endpoint ?? config.baseUrl?.replace(/\/v1$/, '') ?? null;
+  const examined = await examineNetworks(
+    { http, clock: Date.now, config, origin, files, isOwnHost: config.s3Endpoint === null },
+    stopping.signal,
+  );
   process.stdout.write(`${json ? asJson(examined) : printed(examined)}\n`);
   if (mustBeFixed(examined) > 0) process.exitCode = 1;
 };

@@ -44,7 +44,9 @@ export type AccountCommand =
   /** The network reports these limits of the account. */
   | { readonly type: 'ObserveLimits'; readonly windows: readonly ObservedWindow[] }
   | { readonly type: 'RequireReauth'; readonly reason: string }
-  | { readonly type: 'Disconnect'; readonly reason: string };
+  | { readonly type: 'Disconnect'; readonly reason: string }
+  /** The owner wants nothing of theirs kept: no profile, and no account. */
+  | { readonly type: 'ForgetOwner'; readonly reason: string };
 
 const grantOf = ({ username, displayName, avatarUrl, scopes, expiresAt, timezone }: Grant) => ({
   username,
@@ -54,6 +56,8 @@ const grantOf = ({ username, displayName, avatarUrl, scopes, expiresAt, timezone
   expiresAt,
   timezone,
 });
+
+const nobody: Profile = { username: null, displayName: null, avatarUrl: null };
 
 const sameGrant = (a: Grant, b: Grant): boolean => JSON.stringify(grantOf(a)) === JSON.stringify(grantOf(b));
 
@@ -86,6 +90,17 @@ const decide = (command: AccountCommand, state: AccountState): readonly AccountE
     case 'Disconnect':
       if (state.status === 'none') throw new Rejection('not_found', 'There is no such account.');
       return state.status === 'disconnected' ? [] : [{ type: 'AccountDisconnected', data: { reason: command.reason } }];
+    case 'ForgetOwner': {
+      if (state.status === 'none') return [];
+      const { clientId, status } = state;
+      const isBlank = sameGrant(state, { ...state, ...nobody });
+      return [
+        ...(isBlank ? [] : [{ type: 'AccountProfileChanged', data: { clientId, ...nobody } } as const]),
+        ...(status === 'disconnected'
+          ? []
+          : [{ type: 'AccountDisconnected', data: { reason: command.reason } } as const]),
+      ];
+    }
   }
 };
 

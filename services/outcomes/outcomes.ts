@@ -19,6 +19,7 @@ import { outcomeTypes, recordOutcomes } from '#services/workflows/posts/outcomes
 import { noteCleanUps, runCleanUps } from './clean-ups.ts';
 import { type CredentialWatchDeps, watchCredentials } from './credentials.ts';
 import { type ListeningDeps, runListening } from './listening.ts';
+import { runNotices } from './notices.ts';
 import { type OverdueDeps, runOverdue } from './overdue.ts';
 import { placeTypes, tendPlacesOf } from './quotas.ts';
 import { runRecycles } from './recycles.ts';
@@ -104,8 +105,8 @@ export interface Outcomes {
  * Runs the follow-up work that no caller waits for: it records the outcomes of targets in their posts, carries decisions
  * about posts out, gives back places of quotas, ends the posts and invites of archived clients and the posts of
  * disconnected accounts, resumes work interrupted by a crash, reports overdue targets, makes the copies of recycled
- * posts, refreshes credentials ahead of their end, gives back those of disconnected accounts, listens to networks, and tells
- * of versions of their APIs that end.
+ * posts, refreshes credentials ahead of their end, gives back those of disconnected accounts, listens to networks, carries out
+ * what they said of people, and tells of versions of their APIs that end.
  * Its effects are appends, so its groups are never replayed. After a crash between append and position the consumer repeats the command, and the decider yields no
  * event.
  */
@@ -161,6 +162,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     runOverdue(deps, stop),
     runRecycles(timed, stop),
     runRestores(timed, stop),
+    runNotices(timed, stop),
   ];
   if (deps.watch !== undefined) rounds.push(watchCredentials({ ...timed, ...deps.watch }, stop));
   if (deps.revoke !== undefined) rounds.push(runRevocations({ ...timed, ...deps.revoke }, new Resting(), stop));

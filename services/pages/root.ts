@@ -1,11 +1,15 @@
 import Router from '@koa/router';
 import type { Middleware } from 'koa';
 import type { Allowances } from '#services/api/call/allowances.ts';
+import type { Deps } from '#services/api/call/deps.ts';
 import { stateOf } from '#services/api/http/every-request.ts';
 import { operations } from '#services/api/operations.ts';
 import { escapeHtml, page, pageHeaders } from '#services/shell/page.ts';
 
-/** GET /: what is where, as JSON or as a page for a person. Paths relative to the root of the server. */
+/**
+ * GET /: what is where, as JSON or as a page for a person. Paths relative to the root of the server. Beside it stand the files by
+ * which networks see that the host is the operator's, and again where the addresses of media files begin.
+ */
 
 interface Place {
   readonly name: string;
@@ -38,7 +42,9 @@ ${places.map(({ path, about }) => `<li><a href="${path}">${escapeHtml(about)}</a
 </ul>`,
 );
 
-export const rootPage = (allowances: Allowances): Middleware => {
+type Proving = Pick<Deps, 'siteProofs' | 'blobs'>;
+
+export const rootPage = ({ siteProofs = [], blobs: { served } }: Proving, allowances: Allowances): Middleware => {
   const router = new Router({ strict: true, sensitive: true });
   router.get('/', async (ctx) => {
     await allowances.of(stateOf(ctx)).spend(ctx, 1);
@@ -52,5 +58,16 @@ export const rootPage = (allowances: Allowances): Middleware => {
     ctx.body = json;
     ctx.type = 'application/json';
   });
+  for (const { name, text } of siteProofs) {
+    const places = ['/', ...(served === null ? [] : [served.prefix])];
+    for (const place of places) {
+      router.get(place + name, async (ctx) => {
+        await allowances.of(stateOf(ctx)).spend(ctx, 1);
+        ctx.set('Cache-Control', 'no-store');
+        ctx.body = text;
+        ctx.type = 'text/plain';
+      });
+    }
+  }
   return router.routes() as Middleware;
 };

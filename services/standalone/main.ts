@@ -5,7 +5,13 @@ import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { SandboxNetwork, sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import {
+  SandboxNetwork,
+  sandboxAccounts,
+  sandboxAhead,
+  sandboxInboxes,
+  sandboxProfile,
+} from '#infra/platforms/sandbox/index.ts';
 import { startWithoutFormerData } from '#infra/postgres/former-data.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { useReadModels } from '#projections/engine/use.ts';
@@ -125,9 +131,7 @@ const run = async (
     logger,
     readiness,
     report: threads.report,
-    sandboxProfile,
-    sandboxAhead,
-    sandboxAccounts,
+    ...{ sandboxProfile, sandboxAhead, sandboxAccounts, sandboxInboxes },
     liveOf: (options) => liveNetworks({ ...options, stores: adapters }),
     parts: frontParts(config, registry),
   });

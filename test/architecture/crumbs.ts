@@ -9,7 +9,6 @@ export const crumbs: readonly string[] = [
   'infra/platforms/sandbox/networks.ts',
   'infra/platforms/sandbox/networks/bluesky.ts',
   'infra/platforms/sandbox/networks/telegram.ts',
-  'infra/platforms/sandbox/networks/threads.ts',
   'infra/platforms/telegram/index.ts',
   'infra/platforms/telegram/limits.ts',
   'infra/postgres/join.ts',

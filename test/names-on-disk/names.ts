@@ -107,6 +107,7 @@ export const derivedKeys: Readonly<Record<string, string>> = {
   'second-factors': '774d92f0c31ceb5b',
   'person-links': 'c4d5b46263c812be',
   forms: '99153922acaf1826',
+  'sandbox-calls': 'b6b6c6dfd7557cce',
 };
 
 /** What an HMAC that is stored or shown is made of. */
@@ -114,6 +115,7 @@ export const signedTexts: readonly string[] = [
   '*\\n*',
   'approval\\n*\\n*',
   'invite\\n*',
+  'network notice\\n*',
   'postline engine *',
   'postline key check *',
   'team mail\\n*',
@@ -226,6 +228,7 @@ export const settings: readonly string[] = [
   'THREADS_CLIENT_ID',
   'THREADS_CLIENT_SECRET',
   'THREADS_VERSION',
+  'TIKTOK_SITE_PROOF',
   'TOUR_BLUESKY',
   'TRUSTED_PROXIES',
   'WEBHOOKS_PER_WORKSPACE',
@@ -257,6 +260,7 @@ export const ownActors: readonly string[] = [
   'service media',
   'service metrics',
   'service nobody',
+  'service notices',
   'service oauth',
   'service outcomes',
   'service publisher',

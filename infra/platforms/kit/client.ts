@@ -12,10 +12,21 @@ import { appName, type Kit, type MadeBy, type NetworkRequest, versionName } from
 
 /** The calls of a network. Integers beyond 2^53 arrive as strings. */
 
+/** Stands in the JSON of a call for a file, which travels as a text of base64 and is read while it is sent. */
+export class FileInJson {
+  readonly slice: FileSlice;
+
+  constructor(slice: Omit<FileSlice, 'as'>) {
+    this.slice = { ...slice, as: 'base64' };
+  }
+}
+
+export type JsonWithFiles = Json | FileInJson | readonly JsonWithFiles[] | { readonly [name: string]: JsonWithFiles };
+
 export interface Ask extends NetworkRequest {
   /** Below the API: `/2/tweets`; below another address: `{uploads}/video`; or a whole address that the network named. */
   readonly path: string;
-  readonly json?: Json;
+  readonly json?: JsonWithFiles;
   /** Of `application/x-www-form-urlencoded`. */
   readonly fields?: Readonly<Record<string, string>>;
   /** Of `multipart/form-data`; the file comes last. */
@@ -54,6 +65,22 @@ const formOf = ({ fields, file, type, name }: NonNullable<Ask['form']>): Body =>
   };
 };
 
+const jsonOf = (json: JsonWithFiles): Body => {
+  const files: FileSlice[] = [];
+  // No text of a caller has it.
+  const mark = `file-${randomUUID()}`;
+  const text = JSON.stringify(json, (_name, value) => {
+    if (!(value instanceof FileInJson)) return value;
+    files.push(value.slice);
+    return mark;
+  });
+  const pieces = text.split(mark).map((piece) => Buffer.from(piece));
+  return {
+    type: 'application/json',
+    body: pieces.flatMap((piece, at) => [piece, ...files.slice(at, at + 1)]),
+  };
+};
+
 const bodyOf = ({ json, form, fields, bytes }: Ask): Body => {
   if (form !== undefined) return formOf(form);
   if (bytes !== undefined) return { type: null, body: [bytes] };
@@ -62,7 +89,7 @@ const bodyOf = ({ json, form, fields, bytes }: Ask): Body => {
     return { type: 'application/x-www-form-urlencoded', body: [Buffer.from(text)] };
   }
   if (json === undefined) return { type: null, body: [] };
-  return { type: 'application/json', body: [Buffer.from(JSON.stringify(json))] };
+  return jsonOf(json);
 };
 
 /** `/:id/feed` against `/123/feed`. */

@@ -57,7 +57,42 @@ export const examineApp = async (
   const oauth = askedBy(table, set);
   const examined: Examined = { ...{ http, clock, oauth, app: { id, ...set } }, tables, name, prefix, redirectUri };
   const client = await examineClient(examined, signal);
-  return [findingOfAddress(origin), client, ...(await examineConsent(examined, client, signal))];
+  const consent = await examineConsent(examined, client, signal);
+  return [findingOfAddress(origin), client, ...consent, ...(await examineCalls(examined, platform, origin, signal))];
+};
+
+/** Whether what the network calls is there: the api refuses a call that nobody signed in a form of its own, a proxy in another. */
+const examineCalls = async (
+  { http, app, name, tables }: Examined,
+  platform: string,
+  origin: string,
+  signal: AbortSignal,
+): Promise<readonly Finding[]> => {
+  const { calls = [] } = tables;
+  // Without a secret nothing is signed, and the client is what must be mended.
+  if (calls.length === 0 || app.secret === null) return [];
+  const about = 'calls';
+  const places = calls.map(({ topic, name: place }) => ({
+    url: [`${origin}/network/${platform}`, ...(topic === null ? [] : [topic])].join('/'),
+    place,
+  }));
+  for (const { url } of places) {
+    const headers = { accept: 'application/json' };
+    const result = await http.send({ method: 'POST', url, headers, body: [], subject: nobody }, signal);
+    if (result.kind !== 'answered') {
+      const words = `This machine does not reach ${url}: ${result.reason}.`;
+      return [found('cannot_tell', about, words, `Let networks reach the paths ${origin}/network/… without a login.`)];
+    }
+    const isOurs = (result.headers['content-type'] ?? '').startsWith('application/problem+json');
+    if (result.status !== 404 || !isOurs) {
+      const words = `${url} answers ${result.status}, and not as the API does.`;
+      return [found('fix', about, words, 'Start the API, and let a proxy pass /network/ on to it without a login.')];
+    }
+  }
+  const list = places.map(({ url, place }) => `${url} (${place})`).join(', ');
+  return [
+    found('ok', about, `Calls of ${name} arrive at ${list}; whether they stand in ${tables.console} is seen there.`),
+  ];
 };
 
 /** A made-up code buys nothing: the network answers a client that it knows that the code is wrong. */

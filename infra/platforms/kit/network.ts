@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { ConsentConnector } from '#contracts/ports/connector.ts';
 import type { Refresher, Revoker } from '#contracts/ports/credentials.ts';
+import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
@@ -32,6 +33,8 @@ export interface NetworkParts {
   readonly tables: NetworkTables;
   readonly offer: OfferAccounts;
   methods(bound: Bound): NetworkMethods;
+  /** How the network calls us, signed with the secret of the app. Absent: it does not. */
+  readonly inbox?: (secret: string, clientId: string) => NetworkInbox;
 }
 
 export interface KitNetwork {
@@ -42,6 +45,7 @@ export interface KitNetwork {
   readonly refresher?: Refresher;
   readonly refreshWindowMs?: number;
   readonly revoker?: Revoker;
+  readonly inbox?: NetworkInbox;
 }
 
 const byTheClock = async (ms: number, signal: AbortSignal): Promise<void> => {
@@ -82,6 +86,7 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
       ...methods,
     },
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
+    ...(parts.inbox === undefined || app.secret === null ? {} : { inbox: parts.inbox(app.secret, app.id) }),
     ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
     connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
     ...(oauth.refresh === null && oauth.mint === undefined

@@ -52,6 +52,8 @@ export interface DoctorTables {
   readonly scopesRemedy: string;
   /** How the page shows, to a person who is signed in, that it refuses the redirect address. */
   readonly redirectRefused: string;
+  /** Where the network calls us: what of the path lies behind its name, null for nothing, and what the console calls that address. */
+  readonly calls?: readonly { readonly topic: string | null; readonly name: string }[];
 }
 
 export interface NetworkTables extends ErrorTables, LimitTables {

@@ -1,4 +1,5 @@
 import { type AccountSource, maxChoices } from '#contracts/ports/platform-account.ts';
+import { linkedinInbox } from '../inboxes/linkedin.ts';
 import type { AccountOffer, Login, OfferAccounts } from '../kit/consent.ts';
 import type { NotOk } from '../kit/errors.ts';
 import { inParts, isLeftOut, withoutFigures } from '../kit/figures.ts';
@@ -118,7 +119,7 @@ const choices =
   };
 
 export const linkedinNetwork = (): NetworkParts => ({
-  ...{ tables, offer },
+  ...{ tables, offer, inbox: linkedinInbox },
   methods: (bound) => ({
     publish: publish(bound),
     reconcile: reconcile(bound),

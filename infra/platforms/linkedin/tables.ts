@@ -131,5 +131,6 @@ export const tables: NetworkTables = {
     redirectName: 'Authorized redirect URLs',
     scopesRemedy: 'Ask for the product that has them, or name in LINKEDIN_SCOPES only those that the app has',
     redirectRefused: '"The redirect_uri does not match the registered value"',
+    calls: [{ topic: null, name: 'the Webhooks tab, if your app has one' }],
   },
 };

@@ -1,5 +1,6 @@
-import { readFile } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { FileInJson, type JsonWithFiles } from '../kit/client.ts';
 import type { NetworkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { isUploadFailed, subjectOf, type Uploader, type UploadWork, upload } from '../kit/upload.ts';
@@ -104,14 +105,16 @@ const addressOf = async (picture: PublishMedia): Promise<string | null> => {
   return url.startsWith('https://') ? url : null;
 };
 
-const bytesOf = async (picture: PublishMedia) => ({
-  content_type: picture.contentType,
-  data: (await readFile(await picture.file())).toString('base64'),
-});
+const bytesOf = async (picture: PublishMedia) => {
+  const path = await picture.file();
+  return { content_type: picture.contentType, data: new FileInJson({ path, start: 0, end: (await stat(path)).size }) };
+};
+
+type Fields = { readonly [name: string]: JsonWithFiles };
 
 export interface Source {
   /** The member `media_source`. */
-  readonly source: Members;
+  readonly source: Fields;
   readonly by: By;
 }
 
@@ -124,7 +127,7 @@ const picturesOf = async (pictures: readonly PublishMedia[], addresses: readonly
       : { source_type: 'multiple_image_urls', items, index: 0 };
     return { source, by: 'address' };
   }
-  const items: Members[] = [];
+  const items: Fields[] = [];
   for (const picture of pictures) items.push(await bytesOf(picture));
   const source = isOne
     ? { source_type: 'image_base64', ...items[0] }
@@ -135,7 +138,7 @@ const picturesOf = async (pictures: readonly PublishMedia[], addresses: readonly
 /** Seconds into a video whose post has no picture for its cover: many begin with a black one. */
 const frameSeconds = 1;
 
-const coverOf = async (cover: PublishMedia | null, address: string | null): Promise<Members> => {
+const coverOf = async (cover: PublishMedia | null, address: string | null): Promise<Fields> => {
   if (cover === null) return { cover_image_key_frame_time: frameSeconds };
   if (address !== null) return { cover_image_url: address };
   const { content_type, data } = await bytesOf(cover);

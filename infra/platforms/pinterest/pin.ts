@@ -6,7 +6,7 @@ import type { Bound } from '../kit/network.ts';
 import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
-import type { By } from './media.ts';
+import type { By, Source } from './media.ts';
 
 /**
  * The body of `POST /pins`, and the same pin as Pinterest lists it: a pin whose answer was lost is looked for on its board,
@@ -46,7 +46,7 @@ export const refusalOf = (request: PublishRequest): string | null => {
   return request.media.length === 0 ? 'a pin needs a picture or a video' : null;
 };
 
-export const pinOf = (request: PublishRequest, source: Members): Members => {
+export const pinOf = (request: PublishRequest, source: Source['source']): Source['source'] => {
   const { title, description, link } = shownOf(request);
   const altText = altTextOf(request);
   return {

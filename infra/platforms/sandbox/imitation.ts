@@ -3,6 +3,7 @@ import type { InsightsSubject } from '#contracts/ports/platform-insights.ts';
 import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Members } from '../shared/members.ts';
+import type { Calls } from './calls.ts';
 import type { Counting } from './curves.ts';
 
 /** Refusals that do not depend on the content. */
@@ -88,8 +89,12 @@ export interface Imitation {
   }) => PostIds;
   /** Null: the network takes no comment from its callers. */
   readonly comments: Comments | null;
+  /** How it refuses a cover of an account that may set none, where the cover follows the post. Absent: it goes out with it, or not. */
+  readonly covers?: { readonly forbidden: string };
   /** The network looks at some posts before it shows them. Absent: it shows at once what it takes. */
   readonly processes?: true;
+  /** How the network calls us. Absent: it does not. */
+  readonly calls?: Calls;
   /** Absent: the network has no scheduler. */
   readonly scheduler?: Scheduler;
   /** Figures of a post in the network's own members; its `insights.ts` in the domain reads them. */

@@ -1,4 +1,5 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import { metaInbox } from '../inboxes/meta.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
 import { beforeBoundary, failureOf } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
@@ -38,7 +39,7 @@ const removePost =
   };
 
 export const threadsNetwork = (): NetworkParts => ({
-  ...{ tables, offer },
+  ...{ tables, offer, inbox: metaInbox },
   methods: (bound) => ({
     publish: publish(bound),
     reconcile: reconcile(bound),

@@ -127,5 +127,9 @@ export const tables: NetworkTables = {
     redirectName: 'Redirect Callback URLs',
     scopesRemedy: 'Add the permissions to the use case, and have them approved',
     redirectRefused: 'A page about a blocked URL',
+    calls: [
+      { topic: 'deauthorize', name: 'Uninstall Callback URL' },
+      { topic: 'delete', name: 'Delete Callback URL' },
+    ],
   },
 };

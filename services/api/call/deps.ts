@@ -6,6 +6,7 @@ import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { Freshness } from '#projections/queries/freshness.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
@@ -100,6 +101,10 @@ export interface Deps {
     readonly attempts: ConnectAttempts;
     readonly connectors: Readonly<Partial<Record<Platform, readonly Connector[]>>>;
   };
+  /** Calls that networks make by themselves; absent: none is taken. */
+  readonly inboxes?: Readonly<Record<'live' | 'sandbox', Readonly<Partial<Record<Platform, NetworkInbox>>>>>;
+  /** Files by which networks see that this host is the operator's; absent: there are none. */
+  readonly siteProofs?: readonly { readonly name: string; readonly text: string }[];
   /** Sends mails to persons; absent or null: an operator delivers their links. */
   readonly mailer?: Mailer | null;
   /** Default 50. */

@@ -23,11 +23,16 @@ const maxAnswerBytes = 1 << 20;
 const maxHeaderBytes = 32_768;
 /** Questions for many posts at once name each in the address. */
 const maxUrl = 16_384;
-const pieceBytes = 256 << 10;
+/** A multiple of three: base64 of the pieces is that of the whole. */
+const pieceBytes = 192 << 10;
 /** The socket takes one request; one that has its answer is closed here, and not by the client's own clock. */
 const alone = { idleMs: 10_000, maxIdleMs: 10_000, maxAgeMs: 0 } as const;
 
-const sizeOf = (piece: Buffer | FileSlice): number => (Buffer.isBuffer(piece) ? piece.length : piece.end - piece.start);
+const sizeOf = (piece: Buffer | FileSlice): number => {
+  if (Buffer.isBuffer(piece)) return piece.length;
+  const bytes = piece.end - piece.start;
+  return piece.as === 'base64' ? Math.ceil(bytes / 3) * 4 : bytes;
+};
 
 /** Of the bytes that went out. A body that is given up may still yield a piece; it counts no more. */
 class Sum {
@@ -70,9 +75,19 @@ async function* readOf({ path, start, end }: FileSlice): AsyncGenerator<Buffer> 
   }
 }
 
+/** A piece of the text at a time. */
+async function* base64Of(slice: FileSlice): AsyncGenerator<Buffer> {
+  for await (const bytes of readOf(slice)) yield Buffer.from(bytes.toString('base64'), 'latin1');
+}
+
+const piecesOf = (piece: Buffer | FileSlice): readonly Buffer[] | AsyncGenerator<Buffer> => {
+  if (Buffer.isBuffer(piece)) return [piece];
+  return piece.as === 'base64' ? base64Of(piece) : readOf(piece);
+};
+
 async function* bytesOf({ body, onSent }: NetworkCall, sum: Sum): AsyncGenerator<Buffer> {
   for (const piece of body) {
-    for await (const chunk of Buffer.isBuffer(piece) ? [piece] : readOf(piece)) {
+    for await (const chunk of piecesOf(piece)) {
       sum.add(chunk);
       yield chunk;
       onSent?.(chunk.length);

@@ -34,7 +34,8 @@ export type Purpose =
   | 'emails'
   | 'second-factors'
   | 'person-links'
-  | 'forms';
+  | 'forms'
+  | 'sandbox-calls';
 
 export class Secrets {
   readonly #keys: ReadonlyMap<string, Buffer>;

@@ -74,6 +74,13 @@ export const list: SettingReader<readonly string[]> = (value) =>
     .filter((one) => one !== '');
 const isHostAndPort = (one: string): boolean =>
   /^(\[[0-9a-f:.]+\]|[^\s:/]+):\d+$/i.test(one) && URL.canParse(`tcp://${one}`);
+/** A path and a line of text are made of each. */
+export const siteTokens: SettingReader<readonly string[]> = (value) => {
+  const all = list(value);
+  if (all.length > 20 || !all.every((one) => /^[A-Za-z0-9_-]{8,100}$/.test(one)))
+    throw new Error('must be at most 20 tokens of letters and digits like MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT');
+  return all;
+};
 export const brokers: SettingReader<readonly string[]> = (value) => {
   const all = list(value);
   if (!all.every(isHostAndPort)) throw new Error('must be a list like host:9092,other:9092');

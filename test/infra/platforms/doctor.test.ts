@@ -61,7 +61,10 @@ const examined = async (
   over: Partial<DoctorOptions> & { readonly bot?: string } = {},
 ): Promise<readonly Finding[]> => {
   const config = { ...readConfig({ ...(await nowhere()), ...env }), telegramBotToken: over.bot ?? null };
-  const all = await examineNetworks({ http, clock: Date.now, config, origin, ...over }, AbortSignal.timeout(20_000));
+  const all = await examineNetworks(
+    { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true }, ...over },
+    AbortSignal.timeout(20_000),
+  );
   return all.find((one) => one.network === network)?.findings ?? [];
 };
 
@@ -204,7 +207,7 @@ suite('the doctor of linkedin', (t) => {
     const findings = await examined('linkedin', await started());
     assert.deepEqual(verdictsOf(findings), {
       ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell' },
-      'API version': 'ok',
+      ...{ calls: 'cannot_tell', 'API version': 'ok' },
     });
     const { remedy } = of(findings, 'redirect address');
     assert.match(String(remedy), /"The redirect_uri does not match the registered value" means that/);
@@ -273,6 +276,7 @@ suite('the doctor of threads', (t) => {
     const findings = await examined('threads', await started());
     assert.deepEqual(verdictsOf(findings), {
       ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+      calls: 'cannot_tell',
     });
     const { remedy } = of(findings, 'redirect address');
     const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
@@ -305,6 +309,91 @@ suite('the doctor of threads', (t) => {
     network?.close();
     const { words } = of(await examined('threads', await started({ THREADS_VERSION: 'v2.0' })), 'API version');
     assert.match(words, /^Threads API v2\.0/);
+  });
+});
+
+suite('the doctor of what networks call', (t) => {
+  let network: ThreadsNetwork | undefined;
+  t.after.each(() => network?.close());
+  /** What stands at the address of the installation. */
+  const behind = (status: number, type: string, asked: string[] = []): NetworkHttp => ({
+    send: async (call, signal) => {
+      if (!call.url.startsWith(`${origin}/`)) return http.send(call, signal);
+      asked.push(`${call.method} ${call.url}`);
+      return { kind: 'answered', status, headers: { 'content-type': type }, body: Buffer.alloc(0) };
+    },
+  });
+  const examinedBehind = async (over: NetworkHttp) => {
+    network = await startThreads({ redirectUri });
+    const { clientId, clientSecret } = network.state.app;
+    const env = {
+      ...{ THREADS_API: network.origin, THREADS_AUTHORIZE: `${network.origin}/oauth/authorize` },
+      ...{ THREADS_CLIENT_ID: clientId, THREADS_CLIENT_SECRET: clientSecret },
+    };
+    return of(await examined('threads', env, { http: over }), 'calls');
+  };
+
+  t('is right where the api answers, and names the addresses that the console of the network takes', async () => {
+    const asked: string[] = [];
+    const { verdict, words, remedy } = await examinedBehind(behind(404, 'application/problem+json', asked));
+    const [uninstall, remove] = [`${origin}/network/threads/deauthorize`, `${origin}/network/threads/delete`];
+    assert.deepEqual(asked, [`POST ${uninstall}`, `POST ${remove}`]);
+    assert.deepEqual([verdict, remedy], ['ok', null]);
+    assert.ok(words.includes(`${uninstall} (Uninstall Callback URL), ${remove} (Delete Callback URL)`), words);
+    assert.match(words, /App Dashboard/);
+  });
+
+  t('says that a proxy asks for a login, or knows no such path', async () => {
+    for (const [status, type] of [
+      [302, 'text/html'],
+      [404, 'text/html'],
+      [200, 'application/problem+json'],
+    ] as const) {
+      const { verdict, remedy } = await examinedBehind(behind(status, type));
+      assert.deepEqual([verdict, /pass \/network\/ on/.test(String(remedy))], ['fix', true], `${status} ${type}`);
+      network?.close();
+    }
+  });
+});
+
+suite('the doctor of files that a network fetches', (t) => {
+  const token = 'MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT';
+  const proof = `tiktok-developers-site-verification=${token}`;
+  const examinedAt = async (over: Partial<DoctorOptions>, shown: Readonly<Record<string, string>>) => {
+    const asked: string[] = [];
+    const shows: NetworkHttp = {
+      send: async (call, signal) => {
+        if (!call.url.includes('tiktok')) return http.send(call, signal);
+        asked.push(call.url);
+        const text = shown[call.url];
+        const [status, body] = text === undefined ? [404, 'none'] : [200, text];
+        return { kind: 'answered', status, headers: {}, body: Buffer.from(body) };
+      },
+    };
+    const findings = await examined('tiktok', { TIKTOK_SITE_PROOF: token }, { http: shows, ...over });
+    return { asked, all: findings, one: of(findings, 'media addresses') };
+  };
+
+  t('asks for the proof where the addresses of files begin, and names that address', async () => {
+    const files = 'https://postline.test/api';
+    const url = `${files}/tiktok${token}.txt`;
+    const { asked, all, one } = await examinedAt({ files }, { [url]: `${proof}\n` });
+    assert.deepEqual([asked, one.verdict, one.remedy], [[url], 'ok', null]);
+    assert.ok(one.words.includes(`${files}/`), one.words);
+    assert.equal(of(all, 'app').verdict, 'off', 'no adapter publishes there yet');
+    for (const other of [{}, { [url]: proof.slice(0, -1) }, { [url]: `<html>${proof}</html>` }]) {
+      assert.equal((await examinedAt({ files }, other)).one.verdict, 'fix');
+    }
+  });
+
+  t('says what to do where a store of its own has the files, and where no network reaches them', async () => {
+    const { one } = await examinedAt({ files: 'https://files.example', isOwnHost: false }, {});
+    assert.deepEqual([one.verdict, /DNS/.test(String(one.remedy))], ['cannot_tell', true]);
+    for (const files of ['http://postline.test', 'https://10.0.0.7:9000', null]) {
+      const found = await examinedAt({ files }, {});
+      assert.deepEqual([found.one.verdict, found.asked], ['fix', []], String(files));
+    }
+    assert.deepEqual(await examined('tiktok', {}), []);
   });
 });
 
@@ -483,7 +572,10 @@ suite('the doctor of all networks', (t) => {
     // Nothing is connected, so no store is asked.
     const unused = {} as LiveStores;
     const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
-    const all = await examineNetworks({ http, clock: Date.now, config, origin }, AbortSignal.timeout(20_000));
+    const all = await examineNetworks(
+      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
+      AbortSignal.timeout(20_000),
+    );
     assert.deepEqual(
       all.map(({ network }) => network),
       [...platforms],
@@ -508,7 +600,10 @@ suite('the doctor of all networks', (t) => {
     });
     const stop = new AbortController();
     silent.on('request', () => stop.abort());
-    const all = await examineNetworks({ http, clock: Date.now, config, origin }, stop.signal);
+    const all = await examineNetworks(
+      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
+      stop.signal,
+    );
     assert.ok(all.flatMap(({ findings }) => findings ?? []).every(({ verdict }) => verdict !== 'off'));
     silent.closeAllConnections();
     silent.close();

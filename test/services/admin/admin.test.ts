@@ -4,10 +4,12 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { account } from '#domain/account.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import { sandboxCall } from '#infra/platforms/sandbox/index.ts';
 import { eventSchema } from '#infra/postgres/event-store.ts';
 import { operationalSchema } from '#infra/postgres/schema.ts';
 import { view } from '#projections/shapes.ts';
@@ -34,6 +36,7 @@ import { sparing, until } from '#test/support/until.ts';
 type Row = Readonly<Record<string, string>>;
 
 const v1 = `v1:${randomBytes(32).toString('base64')}`;
+const ofSandbox = new Secrets(v1).subKey('sandbox-calls').toString('hex');
 
 suite('admin', { timeoutMs: 180_000 }, (t) => {
   let env: Record<string, string>;
@@ -75,9 +78,10 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           analytics: adapters.analytics,
           blobs: adapters.blobs,
           adapterOf: () => null,
+          sandboxCall: (platform, said) => sandboxCall(platform, ofSandbox, said),
           publishing: new PublishingHold(adapters.pool, 'on'),
           confirm: null,
-          consoleUrl: 'http://console.test',
+          consoleUrl: args.startsWith('network call') ? api.url('') : 'http://console.test',
           mediaQuota: 1_000,
           eventStore: adapters.store,
           logger: createLogger('admin', 'silent'),
@@ -608,6 +612,50 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual(rows, [{ declared_by: 'test' }]);
     await pool.query('delete from ops.restores');
     await did('publishing resume');
+  });
+
+  t('has the sandbox call the api about one of its accounts, and forgets the owner of any', async () => {
+    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
+    const connect = (id: string, network: 'live' | 'sandbox', platform: 'linkedin' | 'threads' = 'threads') =>
+      execute(
+        store,
+        account,
+        id,
+        {
+          ...({ type: 'Connect', clientId: randomUUID(), platform, externalId: id, network, inviteId: null } as const),
+          ...{ username: null, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null },
+        },
+        contextOf(operatorOf(store), workspaceId),
+      );
+    const [own, real, page] = [randomUUID(), randomUUID(), randomUUID()];
+    await connect(own, 'sandbox');
+    await connect(real, 'live');
+    await connect(page, 'sandbox', 'linkedin');
+    const answer = await did(`network call ${own} deauthorized`);
+    assert.deepEqual(answer, { url: api.url('/network/sandbox/threads/deauthorize'), answer: '{}' });
+    assert.match((await did(`network call ${own} delete_data`)).answer ?? '', /"confirmation_code":"[0-9a-f]{48}"/);
+    assert.equal((await did(`network call ${page} post_state`)).url, api.url('/network/sandbox/linkedin'));
+    const { rows } = await pool.query('select kind, network from ops.network_notices where person = $1 order by kind', [
+      own,
+    ]);
+    assert.deepEqual(rows, [
+      { kind: 'deauthorized', network: 'sandbox' },
+      { kind: 'delete_data', network: 'sandbox' },
+    ]);
+    for (const [args, words] of [
+      [`network call ${page} deauthorized`, /linkedin makes no such call/],
+      [`network call ${own} post`, /<what> is one of/],
+      [`network call ${real} deauthorized`, /its own accounts alone/],
+      [`network call ${randomUUID()} deauthorized`, /no such account/],
+      [`account forget ${randomUUID()}`, /no such account/],
+    ] as const) {
+      assert.match((await admin(args)).output, words);
+    }
+    const gone = { accountId: real, profile: 'deleted', status: 'disconnected' };
+    for (const _ of [1, 2]) assert.deepEqual(await did(`account forget ${real}`), gone);
+    const { state, events } = await store.load(account, real);
+    assert.deepEqual([state.status, events.length], ['disconnected', 2]);
+    assert.equal(events.at(-1)?.metadata.actor.type, 'admin');
   });
 
   t('holds publishing of all or of one workspace, and says who did since when; resumes it', async () => {

@@ -98,7 +98,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
     const [notes, questions]: [string[], string[]] = [[], []];
     const admin = {
       ...{ store, operator, signal: new AbortController().signal },
-      publishing: new PublishingHold(adapters.pool, 'on'),
+      ...{ publishing: new PublishingHold(adapters.pool, 'on'), sandboxCall: () => null },
       adapterOf: (platform) => {
         const adapter = live.adapters[platform];
         return adapter === undefined ? null : as(adapter);

@@ -43,7 +43,7 @@ suite('operator and people', (t) => {
         credentials: { destroyOfClient: async () => undefined },
         attempts: { destroyOfClient: async () => undefined },
         ...{ consoleUrl: 'https://console.test', mediaQuota: 0, analytics: null, note: () => undefined },
-        ...{ adapterOf: () => null, confirm: null, blobs: world.deps.blobs },
+        ...{ adapterOf: () => null, sandboxCall: () => null, confirm: null, blobs: world.deps.blobs },
         publishing: new PublishingHold(world.pool, 'on'),
         signal: new AbortController().signal,
       },

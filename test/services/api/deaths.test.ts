@@ -6,6 +6,7 @@ import path from 'node:path';
 import { externalRefIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { report } from '#domain/report.ts';
+import { sandboxCall } from '#infra/platforms/sandbox/index.ts';
 import { rotationsOf } from '#projections/webhooks/rotations.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
@@ -18,6 +19,8 @@ import { failure } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+
+const ofThreads = 'the secret of an app of Threads';
 
 interface Target {
   readonly id: string;
@@ -40,7 +43,10 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
   t.before(async () => {
     const { url } = await preparedDatabase();
     // No figures are read here, so no analytics store needs to run.
-    world = await FaultWorld.open({ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' });
+    world = await FaultWorld.open({
+      ...{ databaseUrl: url, random: seeded('deaths'), analyticsUrl: 'http://127.0.0.1:1' },
+      env: { THREADS_CLIENT_ID: '1', THREADS_CLIENT_SECRET: ofThreads },
+    });
     world.role('api').dieAt(due);
     await world.begin(['api', 'projections']);
     store = new DomainStore(world.adapters.store, world.codec, world.adapters.log.partitions);
@@ -384,4 +390,30 @@ suite('an api killed between two durable effects of a call', { timeoutMs: 240_00
       ...['WebhookRegistered', 'WebhookSecretRotated', 'WebhookSecretRotated'],
     ]);
   });
+
+  t(
+    'between the request of a network and its answer: the network repeats it, and gets the code of the first',
+    async () => {
+      const call = sandboxCall('threads', ofThreads, {
+        kind: 'delete_data',
+        person: '17841400000000001',
+        now: Date.now(),
+      });
+      assert.ok(call !== null);
+      const api = world.role('api');
+      const { up } = api;
+      const tell = () =>
+        fetch(`${world.origin()}/network/threads/delete`, { method: 'POST', headers: call.headers, body: call.body });
+      due.arm('network:after-notice');
+      await assert.rejects(tell(), TypeError);
+      await until('the next api is up', () => api.up !== null && api.up !== up, { withinMs: 60_000 });
+      const { rows } = await world.adapters.pool.query('select code, platform, network from ops.network_notices');
+      assert.equal(rows.length, 1);
+      const code = String(rows[0].code);
+      const answer = await tell();
+      const said = { url: `http://console.invalid/network/deletion/${code}`, confirmation_code: code };
+      assert.deepEqual([answer.status, await answer.json()], [200, said]);
+      assert.match(await (await fetch(`${world.origin()}/network/deletion/${code}`)).text(), /under way/);
+    },
+  );
 });

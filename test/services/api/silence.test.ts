@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import { EventStoreError } from '#contracts/ports/event-store.ts';
-import { sandboxAccounts, sandboxAhead, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxAhead, sandboxInboxes, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { PostgresConnectAttempts } from '#infra/postgres/connect-attempts.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { openPool } from '#infra/postgres/pool.ts';
@@ -78,7 +78,8 @@ suite('callers before silent stores', { waits: true }, (t) => {
       sandboxProfile,
       sandboxAhead,
       sandboxAccounts,
-      liveOf: () => ({ connectors: {}, accounts: {} }),
+      sandboxInboxes,
+      liveOf: () => ({ connectors: {}, accounts: {}, inboxes: {} }),
       parts: [],
       patience,
     });

@@ -92,6 +92,22 @@ suite('account', (t) => {
     given([]).when(changed({})).then([]);
   });
 
+  t('is forgotten with its owner, in every state, once', () => {
+    const forget = { type: 'ForgetOwner', reason: 'they asked for it' } as const;
+    const left: AccountEvent = { type: 'AccountDisconnected', data: { reason: 'they asked for it' } };
+    const blank: AccountEvent = {
+      type: 'AccountProfileChanged',
+      data: { clientId: identity.clientId, username: null, displayName: null, avatarUrl: null },
+    };
+    given([connected]).when(forget).then([blank, left]);
+    given([connected, lapsed]).when(forget).then([blank, left]);
+    given([connected, gone]).when(forget).then([blank]);
+    given([connected, blank]).when(forget).then([left]);
+    given([connected, blank, left]).when(forget).then([]);
+    given([connected, blank, left, reauthorized()]).when(forget).then([blank, left]);
+    given([]).when(forget).then([]);
+  });
+
   t('keeps the limits that its network reports, each report once', () => {
     const windows = [{ name: '24 hours', seconds: 86_400, limit: 50, used: 3, resetsAt: null }];
     const event = (of: typeof windows): AccountEvent => ({

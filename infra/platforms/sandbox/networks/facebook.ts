@@ -1,3 +1,4 @@
+import { metaCalls } from '../calls.ts';
 import { cut, hourMs, retention, watching } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
@@ -85,8 +86,10 @@ export const facebook: Imitation = {
     forbidden: '200',
     id: (random, postId) => `${postId.slice(postId.indexOf('_') + 1)}_${digits(random, 15)}`,
   },
+  covers: { forbidden: '200' },
   processes: true,
   scheduler: { refusals: { outside_window: '100/1366046', too_late: '100/33' } },
+  calls: metaCalls,
   postInsights,
   pastDays: 'revised',
   accountInsights,

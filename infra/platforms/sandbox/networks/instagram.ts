@@ -1,4 +1,5 @@
 import type { Json } from '#contracts/ports/platform.ts';
+import { metaCalls } from '../calls.ts';
 import { cut, hourMs } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
@@ -91,6 +92,7 @@ export const instagram: Imitation = {
   accountId: (seed) => `1784${digits(seed, 13)}`,
   postIds: ({ random, code }) => ({ id: `180${digits(random, 14)}`, code: `D${code}` }),
   comments: { form: 'comment', forbidden: '10', id: (random) => `178${digits(random, 14)}` },
+  calls: metaCalls,
   postInsights,
   pastDays: 'final',
   accountInsights,

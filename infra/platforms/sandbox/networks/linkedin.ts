@@ -1,3 +1,4 @@
+import { linkedinCalls } from '../calls.ts';
 import { cut, dayMs, watching } from '../curves.ts';
 import { digits, sha256 } from '../id-parts.ts';
 import type { Choosing, Imitation } from '../imitation.ts';
@@ -84,6 +85,7 @@ export const linkedin: Imitation = {
     forbidden: null,
     id: (random, postId) => `urn:li:comment:(${postId},7${digits(random, 18)})`,
   },
+  calls: linkedinCalls,
   postInsights,
   pastDays: 'final',
   accountInsights,

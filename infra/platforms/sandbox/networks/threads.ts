@@ -1,3 +1,4 @@
+import { metaCalls } from '../calls.ts';
 import { hourMs } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
@@ -33,6 +34,7 @@ export const threads: Imitation = {
   accountId: (seed) => `2${digits(seed, 16)}`,
   postIds: ({ random, code }) => ({ id: `180${digits(random, 14)}`, code: `D${code}` }),
   comments: { form: 'reply', forbidden: null },
+  calls: metaCalls,
   postInsights,
   pastDays: 'final',
   accountInsights,

@@ -1,3 +1,4 @@
+import { tiktokCalls } from '../calls.ts';
 import { dayMs } from '../curves.ts';
 import { digits } from '../id-parts.ts';
 import type { Imitation } from '../imitation.ts';
@@ -52,6 +53,7 @@ export const tiktok: Imitation = {
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
   comments: null,
   processes: true,
+  calls: tiktokCalls,
   postInsights,
   pastDays: 'none',
   accountInsights,

@@ -71,6 +71,16 @@ const insights: InsightsTable = {
   demographics: null,
 };
 
+/**
+ * The file by which TikTok sees that the addresses below its folder are the operator's: it fetches pictures from no other
+ * ("Media transfer guide", "Pull from URL"; "Set Up Development Configuration", "Verify URL ownership"; the form is that of files
+ * which TikTok gave out, seen on 2026-11-29).
+ */
+export const siteProofOfTikTok = (token: string): { readonly name: string; readonly text: string } => ({
+  name: `tiktok${token}.txt`,
+  text: `tiktok-developers-site-verification=${token}`,
+});
+
 /** TikTok, Content Posting API v2. Figures: developers.tiktok.com, "Direct Post", "Media transfer guide", "Content sharing guidelines". */
 export const tiktok: NetworkRules = {
   platform: 'tiktok',

@@ -1,5 +1,5 @@
 import type { JsonWebKey } from 'node:crypto';
-import { botToken, login, optional, signingKeys, url, variable } from '../config-values.ts';
+import { botToken, login, optional, signingKeys, siteTokens, url, variable } from '../config-values.ts';
 
 /** The networks that accounts are connected to without an app of OAuth 2; `apps.ts` has the others. */
 export const networkSettings = {
@@ -44,5 +44,11 @@ export const networkSettings = {
     url('https:', 'http:'),
     'https://api.telegram.org',
     'Telegram: the Bot API, or a Bot API server of your own',
+  ),
+  tiktokSiteProof: variable(
+    'TIKTOK_SITE_PROOF',
+    siteTokens,
+    [] as readonly string[],
+    'TikTok: what stands between tiktok and .txt in the name of each file by which it checks that this host is yours, with commas between',
   ),
 } as const;

@@ -1,7 +1,10 @@
 /** Calls of the kit: what it refuses to send, where a token goes, and what of an answer rests an app. */
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { type Ask, NetworkClient } from '#infra/platforms/kit/client.ts';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { type Ask, FileInJson, NetworkClient } from '#infra/platforms/kit/client.ts';
 import { beforeBoundary, behindBoundary, type NetworkAnswer } from '#infra/platforms/kit/errors.ts';
 import { networkOf } from '#infra/platforms/kit/network.ts';
 import type { OAuthTable } from '#infra/platforms/kit/oauth.ts';
@@ -155,6 +158,26 @@ suite('calls of the kit', (t) => {
     assert.deepEqual([fields?.headers['content-type'], fields?.body], ['application/x-www-form-urlencoded', 'a=b+c']);
     assert.deepEqual([part?.headers['content-type'], part?.body], ['video/mp4', 'Calls']);
     assert.deepEqual([whole?.headers['content-type'], whole?.body], ['image/png', 'PNG']);
+  });
+
+  t('a file in JSON is read while the call is sent, wherever it stands and however the text looks', async () => {
+    const folder = mkdtempSync(path.join(tmpdir(), 'postline-kit-client-'));
+    try {
+      const [place, bytes] = [path.join(folder, 'picture'), randomBytes(500_000)];
+      writeFileSync(place, bytes);
+      const part = (start: number, end: number) => new FileInJson({ path: place, start, end });
+      world.on('PATCH /api/pins', { body: {} });
+      const said = 'file-"\\ü😀';
+      const json = { said, items: [{ data: part(0, 499_999) }, part(3, 3), [part(1, 2)]], last: null };
+      assert.equal((await call({ method: 'PATCH', path: '/pins', json })).kind, 'ok');
+      const [one] = world.received;
+      const text = (start: number, end: number) => bytes.subarray(start, end).toString('base64');
+      const expected = { said, items: [{ data: text(0, 499_999) }, '', [text(1, 2)]], last: null };
+      assert.equal(one?.headers['content-type'], 'application/json');
+      assert.equal(one?.body.toString(), JSON.stringify(expected));
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 
   t('24: a version that ended rests the app and fails no target', async () => {

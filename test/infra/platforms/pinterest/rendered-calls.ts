@@ -1,4 +1,5 @@
 /** The calls that go out to Pinterest for each setting and each kind of media, as text. */
+import { readFileSync } from 'node:fs';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import {
@@ -56,7 +57,13 @@ const cases: readonly (readonly [string, Over])[] = [
 ];
 
 const jsonOf = (body: NetworkCall['body']): string => {
-  const text = body.map((one) => (Buffer.isBuffer(one) ? one.toString('utf8') : '')).join('');
+  const text = body
+    .map((one) =>
+      Buffer.isBuffer(one)
+        ? one.toString('utf8')
+        : readFileSync(one.path).subarray(one.start, one.end).toString(one.as),
+    )
+    .join('');
   return text.replaceAll(/"((?:cover_image_)?data)":"([^"]+)"/g, (_, name: string, data: string) => {
     const bytes = Buffer.from(data, 'base64');
     return `"${name}":"<${bytes.length} bytes, ${bytes.subarray(1, 4).toString('latin1')}>"`;

@@ -23,8 +23,13 @@ const pages = [
     'GET /docs',
     'GET /docs/{*file}',
     'GET /invite/{token}',
+    'GET /network/deletion/{code}',
+    'GET /network/sandbox/{platform}',
+    'GET /network/{platform}',
   ],
   ...['POST /approval/{token}', 'POST /connect/choice/{token}', 'POST /connect/code/{token}', 'POST /invite/{token}'],
+  ...['POST /network/sandbox/{platform}', 'POST /network/sandbox/{platform}/{topic}'],
+  ...['POST /network/{platform}', 'POST /network/{platform}/{topic}'],
 ];
 const verbs = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'];
 /** Some at once, because most of a call is waiting. */

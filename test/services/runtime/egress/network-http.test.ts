@@ -96,6 +96,56 @@ suite('calls of networks', (t) => {
     assert.equal((await http.send(call({ body: short }), patient())).kind, 'silent', 'the file is too short');
   });
 
+  t('sends a file as base64 within a text, of every length, and its length ahead', async () => {
+    let got: Buffer = Buffer.alloc(0);
+    let headers: IncomingMessage['headers'] = {};
+    let method = '';
+    answer = async (request, response) => {
+      ({ headers, method = '' } = request);
+      got = await bodyOf(request);
+      response.end();
+    };
+    for (const [start, end] of [
+      ...[0, 1, 2, 3, 4].map((length) => [7, 7 + length] as const),
+      ...[196_607, 196_608, 196_609, 393_217].map((length) => [1, 1 + length] as const),
+      [0, 3_000_000] as const,
+    ]) {
+      const body = [Buffer.from('{"data":"'), { path: place, start, end, as: 'base64' as const }, Buffer.from('"}')];
+      let sent = 0;
+      const result = await http.send(call({ method: 'PATCH', body, onSent: (bytes) => (sent += bytes) }), patient());
+      assert.equal(result.kind, 'answered', `${end - start}`);
+      const expected = JSON.stringify({ data: file.subarray(start, end).toString('base64') });
+      assert.ok(got.toString() === expected, `${end - start} bytes`);
+      assert.deepEqual([method, headers['content-length'], sent], ['PATCH', `${expected.length}`, expected.length]);
+      assert.equal(seen.at(-1)?.bodySha256, createHash('sha256').update(expected).digest('hex'));
+    }
+  });
+
+  t('reads no further into a file than its receiver has taken', async () => {
+    const large = path.join(folder, 'large.mp4');
+    writeFileSync(large, Buffer.alloc(48_000_000));
+    let sent = 0;
+    let [before, more] = [-1, () => {}];
+    answer = (request, response) => {
+      request.once('data', () => {
+        request.pause();
+        more = () => void request.resume().once('end', () => response.end());
+      });
+    };
+    const body = [{ path: large, start: 0, end: 48_000_000, as: 'base64' as const }];
+    const sending = http.send(call({ body, onSent: (bytes) => (sent += bytes) }), AbortSignal.timeout(60_000));
+    const stands = () => {
+      const isStill = sent > 0 && sent === before;
+      before = sent;
+      return isStill;
+    };
+    await until('nothing moves', stands, { everyMs: 100 });
+    assert.ok(sent < 32_000_000, `${sent} bytes of 64,000,000 left before anybody read them`);
+    more();
+    assert.equal((await sending).kind, 'answered');
+    assert.equal(sent, 64_000_000);
+  });
+
   t('each call has a connection of its own, which ends with its answer, in a burst behind the burst', async () => {
     let connections = 0;
     server.on('connection', () => (connections += 1));

@@ -83,6 +83,10 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   X_MONTHLY_READS: { right: '0', wrong: ['-1', 'many'] },
   TELEGRAM_BOT_TOKEN: { right: `123456789:${'A'.repeat(35)}`, wrong: ['a-token', '123:'] },
   TELEGRAM_API: { right: 'http://127.0.0.1:8081', wrong: ['api.telegram.org'] },
+  TIKTOK_SITE_PROOF: {
+    right: 'MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT, W80hyQC60hi75H7MTNlTpbTyCipci1gZ',
+    wrong: ['tiktok.txt', '../x'],
+  },
   THREADS_CLIENT_ID: { right: '990602627938098', wrong: [] },
   THREADS_CLIENT_SECRET: { right: 'a-secret', wrong: [] },
   THREADS_API: { right: 'https://graph.threads.com', wrong: ['graph.threads.com'] },
