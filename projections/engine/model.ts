@@ -124,20 +124,28 @@ export const defineModel = <Own extends object, Event extends EventShape>(defini
   };
 };
 
+/** How a former shape differs from that of this build. */
+interface FormerForm<Own> {
+  readonly without: readonly (keyof Own & string)[];
+  /** Types of events of which its columns say nothing; they change its revision alone. */
+  readonly unread: readonly string[];
+  readonly said: (row: Own) => Own;
+}
+
 /**
  * A model of a former shape, folded by this build: the same rows without some columns, and with what that shape has no
  * word for said in its own. Its indexes are those of its tables, which this build never makes.
  */
 export const formerModel = <Own extends object>(
   model: Model<Own>,
-  { without, said }: { readonly without: readonly (keyof Own & string)[]; readonly said: (row: Own) => Own },
+  { without, unread, said }: FormerForm<Own>,
 ): Model<Own> => ({
   ...model,
   columns: Object.fromEntries(
     Object.entries(model.columns).filter(([name]) => !without.some((one) => one === name)),
   ) as Model<Own>['columns'],
   fold: (row, event) => {
-    const own = model.fold(row, event);
+    const own = unread.includes(event.type) ? row : model.fold(row, event);
     return own === null ? null : said(own);
   },
 });

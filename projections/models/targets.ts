@@ -485,12 +485,20 @@ export const postTargets = defineModel<Own, TargetEvent>({
   },
 });
 
+const afterStepEvents: readonly TargetEvent['type'][] = [
+  'TargetAfterStepScheduled',
+  'TargetAfterStepStarted',
+  'TargetAfterStepCompleted',
+  'TargetAfterStepFailed',
+];
+
 /**
- * Shape 1 shows what a network processes as an attempt that is under way. Its workers cannot read the acceptance: with a
- * next action they would take the target's lease for nothing.
+ * Shape 1 shows what a network processes as an attempt that is under way, and knows no cover that follows a post. Its
+ * workers can read neither: with a next action they would take the target's lease for nothing.
  */
 export const targetsOfShape1 = formerModel<Own>(postTargets, {
-  without: ['processing_until'],
+  without: ['processing_until', 'follow_ups', 'after_step_issues'],
+  unread: afterStepEvents,
   said: (row) => (row.status === 'processing' ? { ...row, status: 'publishing', next_action_at: null } : row),
 });
 

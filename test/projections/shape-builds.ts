@@ -16,7 +16,7 @@ const shouting = (model: Model): Model =>
 
 /** As the newer build writes the model of the former. */
 const asBefore = (model: Model): Model =>
-  formerModel(model as Model<{ shout: string }>, { without: ['shout'], said: (row) => row }) as Model;
+  formerModel(model as Model<{ shout: string }>, { without: ['shout'], unread: [], said: (row) => row }) as Model;
 
 export const builds = {
   former: [former],

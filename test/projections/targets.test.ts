@@ -420,8 +420,31 @@ suite('read models: targets', (t) => {
     const shown = await rowAfter(started, accepted);
     assert.deepEqual([shown?.status, shown?.next_action_at, shown?.revision], ['publishing', null, 2]);
     assert.equal((await rowAfter(started, accepted, target('TargetPublished', out)))?.status, 'published');
-    const columns = Object.keys(postTargets.columns).filter((name) => name !== 'processing_until');
+    const newer = ['processing_until', 'follow_ups', 'after_step_issues'];
+    const columns = Object.keys(postTargets.columns).filter((name) => !newer.includes(name));
     assert.deepEqual(Object.keys(targetsOfShape1.columns), columns);
+  });
+
+  t('shape 1 knows no cover: a worker that cannot set it is called for the comment alone', async () => {
+    const { id, a, plan, fanOut, targetA: target } = scheduled();
+    const [first] = fanOut;
+    assert.ok(first !== undefined);
+    const codec = new EventCodec(new TestKeys());
+    const cover = (type: string, of: object) => target(`TargetAfterStep${type}`, { step: 'cover', ...of });
+    const given = [
+      target('TargetPublishStarted', claim),
+      target('TargetPublished', out),
+      cover('Scheduled', { try: 1, dueAt: instant(80), refusal: null }),
+      target('TargetFirstCommentScheduled', { try: 1, dueAt: instant(91), refusal: null }),
+      cover('Started', { try: 1, deadline: instant(82) }),
+      cover('Completed', {}),
+    ];
+    const decoded = await history([plan, first, ...given], { codec, workspaceId: id });
+    const own = decoded.filter(({ stream }) => stream === `target-${a}`);
+    for (const upTo of [own.length - 2, own.length]) {
+      const row = rowOf(targetsOfShape1, own.slice(0, upTo));
+      assert.deepEqual([row?.next_action_at, row?.revision], [instant(91), upTo - 1]);
+    }
   });
 
   everyEventIsProjected(t, 'target');
