@@ -111,16 +111,24 @@ export const Segment = Type.Object({
 });
 export type Segment = Static<typeof Segment>;
 
-/** Why there is no first comment. */
-const FirstCommentIssue = Type.Object({
+/** Why what follows a published post was not done: its first comment, its cover. */
+const FollowUpIssue = Type.Object({
   code: Type.String({ maxLength: 100 }),
   message: Type.String({ maxLength: 2000 }),
   platformCode: Nullable(Type.String({ maxLength: 200 })),
 });
-export type FirstCommentIssue = Static<typeof FirstCommentIssue>;
+export type FollowUpIssue = Static<typeof FollowUpIssue>;
 
-/** Counts the tries of one comment, from 1. */
-const CommentTry = Type.Integer({ minimum: 1 });
+/**
+ * What some networks take of a post only once it is out. Such a step changes how the post looks and adds nothing, and done twice it
+ * leaves what it leaves done once.
+ */
+export const afterStepNames = ['cover'] as const;
+export type AfterStepName = (typeof afterStepNames)[number];
+const AfterStep = Type.Enum([...afterStepNames]);
+
+/** Counts the tries of one comment, or of one step, from 1. */
+const FollowUpTry = Type.Integer({ minimum: 1 });
 /** Why a target is canceled. */
 export const cancelReasons = [
   'requested',
@@ -271,11 +279,23 @@ export const targetEvents = {
     dueAt: Instant,
   }),
   /** A try of the first comment is due: the first one with the publication, a later one after a refusal. */
-  TargetFirstCommentScheduled: Type.Object({ try: CommentTry, dueAt: Instant, refusal: Nullable(FirstCommentIssue) }),
+  TargetFirstCommentScheduled: Type.Object({ try: FollowUpTry, dueAt: Instant, refusal: Nullable(FollowUpIssue) }),
   /** The network's answer comes by the deadline; after it nobody waits for one. */
-  TargetFirstCommentStarted: Type.Object({ try: CommentTry, deadline: Instant }),
+  TargetFirstCommentStarted: Type.Object({ try: FollowUpTry, deadline: Instant }),
   TargetFirstCommentPosted: Type.Object({ externalId: Type.String({ maxLength: 500 }) }),
-  TargetFirstCommentFailed: FirstCommentIssue,
+  TargetFirstCommentFailed: FollowUpIssue,
+  /** A try of a step is due: the first one with the publication, a later one after a refusal or a lost answer. */
+  TargetAfterStepScheduled: Type.Object({
+    step: AfterStep,
+    try: FollowUpTry,
+    dueAt: Instant,
+    refusal: Nullable(FollowUpIssue),
+  }),
+  /** The network's answer comes by the deadline; after it the step is tried again. */
+  TargetAfterStepStarted: Type.Object({ step: AfterStep, try: FollowUpTry, deadline: Instant }),
+  TargetAfterStepCompleted: Type.Object({ step: AfterStep }),
+  /** The target stays published, without what the step would have given it. */
+  TargetAfterStepFailed: Type.Object({ step: AfterStep, ...FollowUpIssue.properties }),
   TargetRemovedOnPlatform: Type.Object({ observedAt: Instant }),
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;

@@ -6,7 +6,7 @@
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
-import type { Failure, Segment } from '#schemas/target.ts';
+import type { AfterStepName, Failure, Segment } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -71,7 +71,10 @@ export interface PublishRequest {
   readonly aiDisclosure: boolean;
   /** In the order of the post. */
   readonly media: readonly PublishMedia[];
-  /** The still of a video: the post's own cover, else the poster frame; null where there is neither. */
+  /**
+   * The still of a video: the post's own cover, else the poster frame; null where there is neither, and where the network takes it
+   * by a call behind the publication: `afterStep` gets it.
+   */
   readonly cover: PublishMedia | null;
   /** Milliseconds into the video; null: the network chooses. */
   readonly coverFrameMs: number | null;
@@ -204,6 +207,29 @@ export type CommentOutcome =
   /** The call was made, and its effect is unknown. */
   | { readonly kind: 'unknown'; readonly failure: Failure };
 
+/** What a network takes of a published post by a call of its own. */
+export interface AfterStepRequest {
+  /** `cover`: the picture by which the network shows the video. */
+  readonly step: AfterStepName;
+  readonly targetId: string;
+  readonly platform: Platform;
+  readonly account: CommentRequest['account'];
+  /** Id of the post on the network. */
+  readonly externalId: string;
+  /** The text of the post. */
+  readonly content: string;
+  readonly cover: PublishMedia;
+}
+
+export type AfterStepOutcome =
+  | { readonly kind: 'done' }
+  /** The network refused the step for good; the post stays as it is. */
+  | { readonly kind: 'failed'; readonly failure: Failure }
+  /** `retryAt`: the instant that the network named, ISO 8601, as it named it: the publisher judges one past or far. */
+  | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure }
+  /** Transient: the network does not take it yet, or gave no answer to the call. */
+  | { readonly kind: 'deferred'; readonly failure: Failure };
+
 export interface RemovalRequest {
   readonly platform: Platform;
   readonly account: PublishRequest['account'];
@@ -258,6 +284,12 @@ export interface PlatformAdapter {
    * aborted the call.
    */
   comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome>;
+  /**
+   * Gives a published post what the network takes of it only once it is out; the rules of the network say what that is. A second
+   * call leaves what one leaves: where the network's own call would add something each time, the adapter asks first what is
+   * there. Makes no post. Absent: the network takes nothing so.
+   */
+  afterStep?(request: AfterStepRequest, signal: AbortSignal): Promise<AfterStepOutcome>;
   /**
    * Deletes a published post. Only an operator's check of a live installation asks for it: posts of callers are not
    * deleted. Absent: the adapter cannot.

@@ -14,6 +14,18 @@ import type {
 } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
 import { targetPublisher } from '../webhooks/render/target.ts';
+import {
+  commentFailed,
+  commentPosted,
+  commentScheduled,
+  commentStarted,
+  type FollowUpColumns,
+  noFollowUps,
+  stepCompleted,
+  stepFailed,
+  stepScheduled,
+  stepStarted,
+} from './follow-ups.ts';
 import { attemptAtSql, deferred, unfinished } from './overdue-targets.ts';
 import { countedSql, isAskedSql, slotAtSql, waitingSql } from './sql.ts';
 
@@ -181,16 +193,7 @@ export const renderSegments = (status: TargetStatus, known: SegmentsOut | null, 
  * one.
  */
 
-interface FirstCommentIssue {
-  readonly code: string;
-  readonly message: string;
-  readonly platformCode: string | null;
-  readonly at: string;
-  /** When it is tried again; null: it is not. */
-  readonly retryAt: string | null;
-}
-
-interface Own {
+interface Own extends FollowUpColumns {
   readonly post_id: string;
   readonly client_id: string;
   readonly account_id: string;
@@ -224,9 +227,6 @@ interface Own {
   readonly unknown_since: string | null;
   /** While its network processes it: when its outcome counts as unknown. */
   readonly processing_until: string | null;
-  readonly first_comment_issue: FirstCommentIssue | null;
-  /** Id of the comment on the network. */
-  readonly first_comment_id: string | null;
   /** How far the network has deleted a post that its own scheduler has; null: nobody asked for it. */
   readonly undo: UndoStatus | null;
   readonly cancel_reason: TargetCancelReason | null;
@@ -265,6 +265,8 @@ export const postTargets = defineModel<Own, TargetEvent>({
     deferred_since: 'timestamptz',
     unknown_since: 'timestamptz',
     processing_until: 'timestamptz',
+    follow_ups: 'jsonb',
+    after_step_issues: 'jsonb',
     first_comment_issue: 'jsonb',
     first_comment_id: 'text',
     undo: 'text',
@@ -319,8 +321,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
       ...inTime,
       unknown_since: null,
       processing_until: null,
-      first_comment_issue: null,
-      first_comment_id: null,
+      ...noFollowUps,
       undo: null,
       cancel_reason: null,
       post_revision: data.postRevision,
@@ -472,23 +473,14 @@ export const postTargets = defineModel<Own, TargetEvent>({
       // An automatic requeue changes nothing that a person was shown.
       ...(by === 'schedule' ? {} : { ...inTime, unknown_since: null }),
     })),
-    TargetFirstCommentScheduled: change((row, { dueAt, refusal }, event) => ({
-      ...row,
-      next_action_at: dueAt,
-      first_comment_issue: refusal === null ? null : { ...refusal, at: event.metadata.occurredAt, retryAt: dueAt },
-    })),
-    TargetFirstCommentStarted: change((row, { deadline }) => ({ ...row, next_action_at: deadline })),
-    TargetFirstCommentPosted: change((row, { externalId }) => ({
-      ...row,
-      next_action_at: null,
-      first_comment_issue: null,
-      first_comment_id: externalId,
-    })),
-    TargetFirstCommentFailed: change((row, { code, message, platformCode }, event) => ({
-      ...row,
-      next_action_at: null,
-      first_comment_issue: { code, message, platformCode, at: event.metadata.occurredAt, retryAt: null },
-    })),
+    TargetFirstCommentScheduled: change(commentScheduled),
+    TargetFirstCommentStarted: change(commentStarted),
+    TargetFirstCommentPosted: change(commentPosted),
+    TargetFirstCommentFailed: change(commentFailed),
+    TargetAfterStepScheduled: change(stepScheduled),
+    TargetAfterStepStarted: change(stepStarted),
+    TargetAfterStepCompleted: change(stepCompleted),
+    TargetAfterStepFailed: change(stepFailed),
     TargetRemovedOnPlatform: unchanged,
   },
 });
@@ -522,6 +514,7 @@ export const shownOfTarget = [
   'retry_at',
   'unknown_since',
   'processing_until',
+  'after_step_issues',
   'first_comment_issue',
   'first_comment_id',
   'undo',
@@ -562,6 +555,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     firstComment: firstCommentOf(row.platform, overrides),
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,
+    afterStepIssues: row.after_step_issues ?? [],
     undo: row.undo,
     cancelReason: row.cancel_reason,
     // For a thread, the content of its head.

@@ -4,6 +4,7 @@ import { ExternalRef } from '#schemas/externalref.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import {
   Attempts,
+  afterStepNames,
   cancelReasons,
   Failure,
   ScheduleMode,
@@ -41,6 +42,26 @@ const CommentIssue = Named(
       retryAt: said(Nullable(Instant), 'When the comment is tried again; null where it is not.'),
     },
     { description: 'Why the first comment is not under the published post. The post stays published.' },
+  ),
+);
+
+export const AfterStepName = OpenEnum(
+  'AfterStepName',
+  afterStepNames,
+  'cover: the picture by which the network shows the video, where it takes it once the post is out.',
+);
+const AfterStepIssue = Named(
+  'AfterStepIssue',
+  Type.Object(
+    {
+      step: said(AfterStepName, 'The step that failed.'),
+      code: Type.String({ description: 'Stable: branch on it. GET /errors/{code} explains it.' }),
+      message: Type.String({ description: 'What happened, in words for a person.' }),
+      platformCode: said(Nullable(Type.String()), 'The code that the network gave; null where it gave none.'),
+      at: said(Instant, 'When it failed.'),
+      retryAt: said(Nullable(Instant), 'When it is tried again; null where it is not.'),
+    },
+    { description: 'Why the published post lacks what follows it. The post stays published.' },
   ),
 );
 
@@ -134,6 +155,10 @@ export const PostTarget = Named(
         'Id of the first comment on the network; null while there is none.',
       ),
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
+      afterStepIssues: Type.Array(AfterStepIssue, {
+        description:
+          'What a published target lacks of that which its network takes only once the post is out, such as the cover of a video on youtube; each step at most once.',
+      }),
       title: said(
         Nullable(Type.String()),
         'The title that the network gets: on youtube the override, else the first line of the content; on pinterest the override. Null: none, or none that the network takes.',

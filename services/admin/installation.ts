@@ -1,6 +1,6 @@
 import { client } from '#domain/client.ts';
 import { birthOf, Rejection } from '#domain/decider.ts';
-import { contentFor, firstCommentOf } from '#domain/post/content.ts';
+import { contentFor, wantedAfter } from '#domain/post/content.ts';
 import { newestBody, post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
 import { rebuildAnalytics } from '#projections/analytics/rebuild.ts';
@@ -89,10 +89,9 @@ export const settleTarget = async (admin: Admin, { at, flag }: Given): Promise<C
   const { now } = context;
   const { postId, postRevision, platform } = state.common;
   const written = (await store.load(post, postId, postRevision)).state;
-  const comment =
-    written.status === 'live' ? firstCommentOf(platform, contentFor(newestBody(written), platform).overrides) : null;
-  const commentDueAt = comment === null ? null : now;
-  const command = { type: 'Settle', by: 'admin', now, outcome, commentDueAt, ...segment } as const;
+  const body = written.status === 'live' ? newestBody(written) : null;
+  const follows = body === null ? {} : wantedAfter(platform, contentFor(body, platform).overrides, body, now);
+  const command = { type: 'Settle', by: 'admin', now, outcome, ...follows, ...segment } as const;
   const settled = await execute(store, target, id, command, context, { positions, partitionKey: postId });
   await shown(admin);
   // In a thread one segment is settled; the thread goes on with the next.

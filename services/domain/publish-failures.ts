@@ -167,6 +167,28 @@ export const firstCommentInterrupted = failure(
   false,
   'user',
 );
+/** Of a step behind a published post: done again it does no harm, and each try had no answer. */
+export const afterStepUnanswered = failure(
+  'platform_down',
+  'after_step_unanswered',
+  'The post is out. The network did not answer the calls for what follows it, so the service does not know whether they had effect.',
+  false,
+  'platform',
+);
+export const afterStepPostUnknown = failure(
+  'unknown',
+  'after_step_post_unknown',
+  'Nobody knows the id of the published post, so the service cannot give it what follows it, such as its cover.',
+  false,
+  'user',
+);
+export const afterStepInterrupted = failure(
+  'permission',
+  'after_step_interrupted',
+  'The client was archived before the published post had all that follows it, such as its cover.',
+  false,
+  'user',
+);
 export const outcomeUnreadable = failure(
   'unknown',
   'outcome_unreadable',
@@ -233,6 +255,9 @@ export const publishFailures: readonly Failure[] = [
   firstCommentUnknown,
   firstCommentPostUnknown,
   firstCommentInterrupted,
+  afterStepUnanswered,
+  afterStepPostUnknown,
+  afterStepInterrupted,
   outcomeUnreadable,
   undoTooLate,
   nativePostGone,

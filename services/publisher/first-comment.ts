@@ -14,7 +14,7 @@ import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
-import type { Failure, FirstCommentIssue } from '#schemas/target.ts';
+import type { Failure, FollowUpIssue } from '#schemas/target.ts';
 import { graceMs } from './call.ts';
 import { adapterOf, hasEndedVersion, heldBy, type WorkContext } from './context.ts';
 import { adapterTimes, Deadline } from './deps.ts';
@@ -48,7 +48,7 @@ export const commentOn = async (
     context.streams.content(target),
   ]);
   const adapter = adapterOf(context, target, conditions);
-  const refused = refusalOf(conditions, adapter);
+  const refused = refusalOf(conditions, adapter, firstCommentInterrupted);
   if (adapter === null || refused !== null) {
     await leased.record({ type: 'RefuseFirstComment', issue: issueOf(refused ?? noAdapter) });
     return;
@@ -80,9 +80,13 @@ export const commentOn = async (
   }
 };
 
-/** Why no call can succeed; null: one can. */
-const refusalOf = ({ account, client }: Conditions, adapter: PlatformAdapter | null): Failure | null => {
-  if (client.state.status !== 'live') return firstCommentInterrupted;
+/** Why no call can succeed; null: one can. @param archived what is said where the client was archived meanwhile */
+export const refusalOf = (
+  { account, client }: Conditions,
+  adapter: PlatformAdapter | null,
+  archived: Failure,
+): Failure | null => {
+  if (client.state.status !== 'live') return archived;
   const fault = accountFault(account.state);
   if (fault !== null) return fault.failure;
   return adapter === null ? noAdapter : null;
@@ -163,7 +167,7 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
 };
 
 /** The words of the network follow ours. */
-const issueOf = (failure: Failure): FirstCommentIssue => {
+export const issueOf = (failure: Failure): FollowUpIssue => {
   const { code, message, platformCode, platformMessage } = cleanFailure(failure);
   const words = platformMessage === null ? message : `${message} The network: ${platformMessage}`;
   return { code, message: wellFormedText(words, 2_000), platformCode };

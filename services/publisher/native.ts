@@ -1,7 +1,7 @@
 import { within } from '#contracts/base/pause.ts';
 import type { UndoOutcome } from '#contracts/ports/platform.ts';
 import { undoClosesMs } from '#domain/post/scheduling.ts';
-import type { TargetCommand, TargetIn } from '#domain/post-target/target.ts';
+import type { FollowUps, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
@@ -9,7 +9,7 @@ import { adapterOf, isHeld, schedulerOf, type WorkContext } from './context.ts';
 import { adapterTimes } from './deps.ts';
 import { cleanFailure, cleanPresent } from './files.ts';
 import { noFiles } from './media-readiness.ts';
-import { commentDueAt, reportLapse, reportLapsedAccount } from './outcome.ts';
+import { followUpsOf, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
 import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
 import { accountOf, filesOf, requestOf } from './request.ts';
@@ -73,12 +73,12 @@ const settleDue = async (context: WorkContext, target: Handed, question: Questio
 const settle = (
   context: WorkContext,
   outcome: Extract<TargetCommand, { type: 'Settle' }>['outcome'],
-  commentDueAt: string | null = null,
+  follows: FollowUps = {},
 ): TargetCommand => ({
   type: 'Settle',
   by: 'reconcile',
   now: context.leased.now(),
-  commentDueAt,
+  ...follows,
   outcome,
 });
 
@@ -92,8 +92,8 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
   const { leased } = context;
   if (outcome.kind === 'present') {
     const content = await context.streams.content(target);
-    const comment = commentDueAt(target, content, leased.now());
-    await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, comment));
+    const follows = followUpsOf(target, content, leased.now());
+    await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, follows));
   } else if (outcome.kind === 'failed') {
     await leased.record(settle(context, { kind: 'failed', failure: cleanFailure(outcome.failure) }));
     await reportLapsedAccount(context, target);

@@ -1,7 +1,8 @@
 import type { Processing } from '#contracts/ports/platform.ts';
-import { firstCommentOf } from '#domain/post/content.ts';
+import { wantedAfter } from '#domain/post/content.ts';
 import type {
-  FirstComment,
+  FollowUp,
+  FollowUps,
   RetryPolicy,
   ScheduledTarget,
   TargetCheckpoint,
@@ -23,14 +24,17 @@ import { askAfter } from './reconcile-schedule.ts';
 import type { Content } from './related-streams.ts';
 import { isUnreadable } from './request.ts';
 
-/** When the first comment of a target that is published now is due; null: none is wanted. */
-export const commentDueAt = ({ common }: ScheduledTarget, { overrides }: Content, now: string): string | null =>
-  firstCommentOf(common.platform, overrides) === null ? null : now;
+/** What follows a target that is published now. */
+export const followUpsOf = ({ common }: ScheduledTarget, { overrides, body }: Content, now: string): FollowUps =>
+  wantedAfter(common.platform, overrides, body, now);
 
-/** Milliseconds since the epoch at which the comment needs a worker: the due try, or the end of a call's time. */
-export const commentInstant = (comment: FirstComment | null): number | null => {
-  if (comment === null) return null;
-  return Date.parse(comment.status === 'due' ? comment.dueAt : comment.deadline);
+/** Milliseconds since the epoch at which it needs a worker: the due try, or the end of a call's time. */
+export const instantOf = (one: FollowUp): number => Date.parse(one.status === 'due' ? one.dueAt : one.deadline);
+
+/** When the next of what follows the published target needs a worker; null: nothing does. */
+export const nextFollowUp = ({ firstComment, afterSteps }: TargetIn<'published'>): number | null => {
+  const all = [...(firstComment === null ? [] : [firstComment]), ...afterSteps];
+  return all.length === 0 ? null : Math.min(...all.map(instantOf));
 };
 
 /** Fails an attempt before its call. */
@@ -135,7 +139,7 @@ const commandOf = (
       }
       return {
         ...{ ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment },
-        commentDueAt: commentDueAt(target, content, now),
+        ...followUpsOf(target, content, now),
       };
     case 'handed_over':
       // Nobody could ask for or take back a scheduled post without a usable id.

@@ -3,7 +3,7 @@ import { notShown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { WorkContext } from './context.ts';
 import { cleanFailure, cleanPresent } from './files.ts';
-import { commentDueAt, reportLapsedAccount } from './outcome.ts';
+import { followUpsOf, reportLapsedAccount } from './outcome.ts';
 import { ask } from './reconcile.ts';
 import { askAfter, nextQuestionMs } from './reconcile-schedule.ts';
 
@@ -39,7 +39,7 @@ export const settleProcessing = async (
     const now = leased.now();
     await leased.record({
       ...settle(now, { kind: 'published', ...cleanPresent(outcome, now) }),
-      commentDueAt: commentDueAt(target, content, now),
+      ...followUpsOf(target, content, now),
     });
     return ended('shown');
   }

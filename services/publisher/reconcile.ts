@@ -13,7 +13,7 @@ import type { CallOutcome } from './call.ts';
 import { schedulerOf, type WorkContext } from './context.ts';
 import { adapterTimes } from './deps.ts';
 import { cleanFailure, cleanPresent, isId } from './files.ts';
-import { acceptance, commentDueAt, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
+import { acceptance, followUpsOf, recordOutcome, reportLapsedAccount, retryPolicy } from './outcome.ts';
 import { questionOf } from './question.ts';
 import { type Moment, nextQuestionMs, publishedBy, restMs, windowEndsAt } from './reconcile-schedule.ts';
 import type { Conditions } from './related-streams.ts';
@@ -89,8 +89,10 @@ export const settleUnknown = async (
   const content = await context.streams.content(target);
   const settle = (settled: Extract<TargetCommand, { type: 'Settle' }>['outcome']) => {
     const now = leased.now();
-    const due = { commentDueAt: commentDueAt(target, content, now) };
-    return leased.record({ type: 'Settle', by: 'reconcile', now, outcome: settled, ...due });
+    return leased.record({
+      ...{ type: 'Settle', by: 'reconcile', now, outcome: settled },
+      ...followUpsOf(target, content, now),
+    });
   };
   const segment = boundary?.segment ?? null;
   const goesOn = segment !== null && segment.index + 1 < segment.of;

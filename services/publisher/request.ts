@@ -1,6 +1,12 @@
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import type { AccountState } from '#domain/account.ts';
-import { effectiveOverrides, readingOf, replyOverrides, takesCoverFrame } from '#domain/platforms/index.ts';
+import {
+  coverFollows,
+  effectiveOverrides,
+  readingOf,
+  replyOverrides,
+  takesCoverFrame,
+} from '#domain/platforms/index.ts';
 import type { ScheduledTarget } from '#domain/post-target/target.ts';
 import type { Segment } from '#schemas/target.ts';
 import { noSegmentFiles, type SegmentFiles, type TargetFiles } from './media-readiness.ts';
@@ -41,7 +47,8 @@ export const requestOf = (
   ) as { readonly [key: string]: Json },
   aiDisclosure: content.aiDisclosure,
   media: files.media,
-  cover: files.cover,
+  cover:
+    files.cover !== null && coverFollows(target.common.platform, files.media[0]?.use ?? 'feed') ? null : files.cover,
   coverFrameMs: takesCoverFrame(target.common.platform) ? (content.body?.coverFrameMs ?? null) : null,
   checkpoints: target.common.checkpoints
     .filter(({ segment }) => (segment?.index ?? 0) === target.common.publishedSegments.length)

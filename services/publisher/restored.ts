@@ -10,7 +10,7 @@ import {
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { adapterOf, type WorkContext } from './context.ts';
 import { cleanPresent, isId } from './files.ts';
-import { commentDueAt } from './outcome.ts';
+import { followUpsOf } from './outcome.ts';
 import { questionOf } from './question.ts';
 import type { Conditions } from './related-streams.ts';
 import { accountOf } from './request.ts';
@@ -131,8 +131,8 @@ export const settleAsFound = async (
   if (leased.state.status !== 'outcome_unknown') return 'go on';
   const now = leased.now();
   const outcome = { kind: 'published', ...cleanPresent(post, now) } as const;
-  const comment = commentDueAt(target, await context.streams.content(target), now);
-  await leased.record({ type: 'Settle', by: 'reconcile', now, outcome, commentDueAt: comment });
+  const follows = followUpsOf(target, await context.streams.content(target), now);
+  await leased.record({ type: 'Settle', by: 'reconcile', now, outcome, ...follows });
   return 'go on';
 };
 

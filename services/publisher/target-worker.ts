@@ -5,7 +5,7 @@ import type { Lease } from '#runtime/work/leases.ts';
 import { atMost, Slots, type Taker } from '#runtime/work/slots.ts';
 import { type Tools, until } from './deps.ts';
 import { LeasedTarget } from './leased-target.ts';
-import { commentInstant } from './outcome.ts';
+import { nextFollowUp } from './outcome.ts';
 import { type Conditions, RelatedStreams, TargetConditions } from './related-streams.ts';
 import { type DueRow, publisherQueue } from './shares.ts';
 import type { StaleRows } from './stale-rows.ts';
@@ -62,7 +62,7 @@ export class TargetWorker {
     const work = this.#workOn(row, leased, conditions);
     const taker = takerOf(row, conditions);
     const unwatch = this.#watch(row, leased, conditions);
-    // The worker takes a new slot for each segment of a thread and for a comment, so that a long thread does not delay
+    // The worker takes a new slot for each segment of a thread and for what follows a post, so that a long thread does not delay
     // other targets.
     try {
       let rest = await this.#acting.run(taker, () => work.run());
@@ -144,7 +144,7 @@ const nextInstant = (state: TargetState): number | null => {
     case 'outcome_unknown':
       return 0;
     case 'published':
-      return commentInstant(state.firstComment);
+      return nextFollowUp(state);
     case 'awaiting_approval':
       return state.common.approvalLate === 'fail' ? Date.parse(state.common.dueAt) : null;
     case 'handed_to_platform':

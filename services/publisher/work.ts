@@ -1,12 +1,13 @@
 import { attemptAt, type ScheduledTarget, type TargetIn } from '#domain/post-target/target.ts';
 import { interrupted } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { carryOutStep } from './after-step.ts';
 import { claim } from './claim.ts';
 import { type Attempt, isHeld, type WorkContext } from './context.ts';
 import { commentOn } from './first-comment.ts';
 import { lookBack } from './look-back.ts';
 import { followHandedOver } from './native.ts';
-import { commentInstant, failBeforeCall, recordOutcome } from './outcome.ts';
+import { failBeforeCall, instantOf, nextFollowUp, recordOutcome } from './outcome.ts';
 import { settleProcessing } from './processing.ts';
 import { publish } from './publish.ts';
 import { settleInterrupted, settleUnknown } from './reconcile.ts';
@@ -45,7 +46,7 @@ const heldRestMs = 1_000;
 
 /** Milliseconds in which no worker needs the target; null: until the read model shows more work. */
 export type RestMs = number | null;
-/** `next slot`: more remains to publish, or a comment to make, when the workspace gets its next slot. */
+/** `next slot`: more remains to publish, or follows a post, when the workspace gets its next slot. */
 type RunResult = RestMs | 'next slot';
 
 /**
@@ -114,27 +115,30 @@ export class Work {
         // A drain interrupted this worker's own attempt after its boundary: the next worker takes it over.
         if (state.boundary !== null) return null;
         this.#keep(await publish(this.#context, state, this.#attempt));
-        return leased.state.status === 'publishing' || this.#hasComment() ? 'next slot' : 'go on';
+        return leased.state.status === 'publishing' || this.#hasFollowUp() ? 'next slot' : 'go on';
       }
       case 'processing': {
         const lost = await settleRestored(this.#context, state);
         if (lost !== null) return lost;
         const rest = await settleProcessing(this.#context, state);
         if (rest !== 'settled') return rest;
-        return this.#hasComment() ? 'next slot' : 'go on';
+        return this.#hasFollowUp() ? 'next slot' : 'go on';
       }
       case 'outcome_unknown': {
         const rest = await settleUnknown(this.#context, state);
         if (rest !== 'settled') return rest;
-        return leased.state.status === 'pending' || this.#hasComment() ? 'next slot' : 'go on';
+        return leased.state.status === 'pending' || this.#hasFollowUp() ? 'next slot' : 'go on';
       }
       case 'published': {
-        const { firstComment } = state;
-        const at = commentInstant(firstComment);
-        if (firstComment === null || at === null || at > this.#context.tools.now()) return null;
+        const now = this.#context.tools.now();
+        if ((nextFollowUp(state) ?? Number.POSITIVE_INFINITY) > now) return null;
         if (await isHeld(this.#context)) return heldRestMs;
         if (await lapseRestoredComment(this.#context)) return 'go on';
-        await commentOn(this.#context, state, firstComment);
+        const { firstComment, afterSteps } = state;
+        const step = afterSteps.find((one) => instantOf(one) <= now);
+        if (firstComment !== null && instantOf(firstComment) <= now)
+          await commentOn(this.#context, state, firstComment);
+        else if (step !== undefined) await carryOutStep(this.#context, state, step);
         return 'go on';
       }
       case 'handed_to_platform': {
@@ -147,9 +151,9 @@ export class Work {
     }
   }
 
-  #hasComment(): boolean {
+  #hasFollowUp(): boolean {
     const { state } = this.#context.leased;
-    return state.status === 'published' && state.firstComment !== null;
+    return state.status === 'published' && nextFollowUp(state) !== null;
   }
 
   /** Too little time is left to hand the target over: it becomes managed. */

@@ -184,6 +184,10 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetFirstCommentStarted: '1: try deadline',
     TargetFirstCommentPosted: '1: externalId',
     TargetFirstCommentFailed: '1: code message platformCode:null',
+    TargetAfterStepScheduled: '1: step:cover try dueAt refusal:{code message platformCode:null}|null',
+    TargetAfterStepStarted: '1: step:cover try deadline',
+    TargetAfterStepCompleted: '1: step:cover',
+    TargetAfterStepFailed: '1: step:cover code message platformCode:null',
     TargetRemovedOnPlatform: '1: observedAt',
   },
   media: {

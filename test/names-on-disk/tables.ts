@@ -100,6 +100,8 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.work_leases': 'kind id holder epoch until not_before',
   'ops.workspace_events': 'workspace position revision bytes stream',
   'ops.workspace_index': 'one position event_id',
+  'sandbox.after_steps':
+    'seq platform account_id target_id post_id step media_id sha256 call_started_at seen_at outcome refusal',
   'sandbox.clock': 'one offset_ms',
   'sandbox.comments':
     'seq platform account_id target_id post_id form content call_started_at seen_at outcome comment_id refusal',
@@ -118,6 +120,7 @@ export const sequences: readonly string[] = [
   'ops.analytics_marks',
   'ops.analytics_recounts',
   'ops.work_lease_epochs',
+  'sandbox.after_steps_seq_seq',
   'sandbox.comments_seq_seq',
   'sandbox.ledger_seq_seq',
   'sandbox.post_number',
@@ -150,7 +153,7 @@ export const readModels: readonly string[] = [
 export const readShapes: readonly string[] = [
   'workspaces 1 cf4adb631ccd7841',
   'clients 1 c17f97f134684a86',
-  'posts 2 ee0a25d1b288fbbf',
+  'posts 3 96e2bbfbf9a27435',
   'approvals 1 250b5e175b838074',
   'media 1 b8b7274d8cf7c625',
   'webhooks 1 7f67e39f9a303fbc',
@@ -187,6 +190,7 @@ export const schemaFiles: readonly string[] = [
   'ops 013-app-budgets e2032168853de64b',
   'ops 014-network-rests a6eacbccc422ba01',
   'ops 015-network-notices ef17a358e7659fcf',
+  'ops 016-sandbox-after-steps dae86b71fc0fa7f6',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

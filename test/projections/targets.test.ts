@@ -168,6 +168,31 @@ suite('read models: targets', (t) => {
     const posted = target('TargetFirstCommentPosted', { externalId: 'c' });
     await sees([...isOut, call, posted], { ...published, first_comment_issue: null, first_comment_id: 'c' });
     await sees([...isOut, call, again, call, posted], { ...published, ...none, first_comment_id: 'c' });
+    const cover = target('TargetAfterStepScheduled', { step: 'cover', try: 1, dueAt: instant(92), refusal: null });
+    const setting = target('TargetAfterStepStarted', { step: 'cover', try: 1, deadline: instant(94) });
+    const isSet = target('TargetAfterStepCompleted', { step: 'cover' });
+    // The nearer of the two is what a worker must act on next.
+    await sees([...isOut, cover], {
+      ...{ ...published, next_action_at: instant(91), after_step_issues: null },
+      follow_ups: { comment: instant(91), cover: instant(92) },
+    });
+    await sees([...isOut, cover, call], { ...published, next_action_at: instant(92) });
+    await sees([...isOut, cover, call, posted], { ...published, next_action_at: instant(92), first_comment_id: 'c' });
+    await sees([...isOut, cover, call, posted, setting], { ...published, next_action_at: instant(94) });
+    await sees([...isOut, cover, call, posted, setting, isSet], { ...published, follow_ups: null });
+    const unset = target('TargetAfterStepFailed', { step: 'cover', ...comment });
+    await sees([...isOut, cover, call, unset], {
+      ...{ ...published, next_action_at: instant(95), ...none },
+      after_step_issues: [{ step: 'cover', ...comment, at: instant(7), retryAt: null }],
+    });
+    const later = target('TargetAfterStepScheduled', { step: 'cover', try: 2, dueAt: instant(98), refusal: comment });
+    await sees([started, target('TargetPublished', out), cover, setting, later], {
+      ...{ ...published, next_action_at: instant(98) },
+      after_step_issues: [{ step: 'cover', ...comment, at: instant(6), retryAt: instant(98) }],
+    });
+    await sees([started, target('TargetPublished', out), cover, setting, later, setting, isSet], {
+      ...{ ...published, after_step_issues: null },
+    });
     await sees(
       [started, target('TargetPublished', out), target('TargetRemovedOnPlatform', { observedAt: instant(9) })],
       {

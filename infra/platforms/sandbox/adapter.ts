@@ -2,6 +2,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import type {
+  AfterStepOutcome,
+  AfterStepRequest,
   Checkpoint,
   CommentOutcome,
   CommentRequest,
@@ -23,6 +25,7 @@ import { readingOf } from '#domain/platforms/index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
 import { SandboxAccounts } from './accounts.ts';
+import { afterStep } from './after-step.ts';
 import { down, refused, schedulerRefused, unknown, versionEnded } from './answers.ts';
 import { comment } from './comment.ts';
 import { DayLimits } from './day-limits.ts';
@@ -194,6 +197,15 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
 
   comment(request: CommentRequest, signal: AbortSignal): Promise<CommentOutcome> {
     return comment(this.#network, this.#options, request, signal);
+  }
+
+  /** Every call behind a publication that the network received for these targets, or for all, oldest first. */
+  afterSteps(targetIds: readonly string[] | null = null) {
+    return this.#network.afterSteps(targetIds);
+  }
+
+  afterStep(request: AfterStepRequest, signal: AbortSignal): Promise<AfterStepOutcome> {
+    return afterStep(this.#network, this.#options, request, signal);
   }
 
   nativeScheduler(platform: Platform): NativeScheduler | null {

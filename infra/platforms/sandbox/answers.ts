@@ -35,6 +35,12 @@ export const commentForbidden = (platformCode: string): Failure => ({
   platformCode,
 });
 
+/** The account may set no cover. */
+export const coverForbidden = (platformCode: string): Failure => ({
+  ...plain('permission', 'cover_not_permitted', false, 'user', '403 Forbidden'),
+  platformCode,
+});
+
 /** One of the files is at fault. */
 export const mediaRefused = (platform: Platform, mediaId: string, said: string): Failure => ({
   ...refused(platform, 'reject'),

@@ -64,6 +64,9 @@
  * The text of a first comment scripts the comment call alone: `rate_limit` and `down` may pass, `reject`, `duplicate` and
  * `token_death` do not, and the outcome of `timeout_…`, `error_…` and `late` is unknown. An account whose name begins with
  * `no-comments-` lacks the permission to comment: instagram, facebook and youtube refuse its comments with 403.
+ * A directive that begins with `cover_` scripts the call that sets the cover of a published video, on facebook (reels) and youtube:
+ * `cover_rate_limit`, `cover_down` and what gives no answer may pass, `cover_reject` and `cover_token_death` do not. An account
+ * whose name begins with `no-covers-` may set none.
  * An account whose name begins with `day-limit-` meets what networks allow in a day after two posts: on youtube, linkedin,
  * pinterest and tiktok the budget of the app, on instagram and threads what the account may post in 24 hours.
  * An account whose name begins with `renamed-` is shown under another display name than at its connection.

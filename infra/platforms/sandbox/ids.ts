@@ -52,6 +52,9 @@ export const commentScope = 'sandbox.comment';
 /** An account whose name begins like this grants all but the permission to comment. */
 const withoutComments = 'no-comments-';
 
+/** An account whose name begins like this may set no cover behind the publication. */
+export const withoutCovers = 'no-covers-';
+
 /** The network shows an account whose name begins like this under another name than at its connection. */
 const renamed = 'renamed-';
 

@@ -89,6 +89,8 @@ export interface Imitation {
   }) => PostIds;
   /** Null: the network takes no comment from its callers. */
   readonly comments: Comments | null;
+  /** How it refuses a cover of an account that may set none, where the cover follows the post. Absent: it goes out with it, or not. */
+  readonly covers?: { readonly forbidden: string };
   /** The network looks at some posts before it shows them. Absent: it shows at once what it takes. */
   readonly processes?: true;
   /** How the network calls us. Absent: it does not. */

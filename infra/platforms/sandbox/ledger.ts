@@ -1,5 +1,6 @@
-/** Reads the ledger: every create call, and every comment call, that the network received. */
+/** Reads the ledger: every call that creates, that comments and that follows a post, as the network received it. */
 import type { Platform } from '#schemas/common.ts';
+import type { AfterStepName } from '#schemas/target.ts';
 import type { GivenMedia } from './media.ts';
 
 /** One create call that the network received. */
@@ -76,6 +77,21 @@ export interface CommentRow {
   readonly commentId: string | null;
   readonly refusal: string | null;
 }
+
+/** One call that gives a published post what follows it. */
+export interface StepRow extends Omit<CommentRow, 'form' | 'content' | 'outcome' | 'commentId'> {
+  readonly step: AfterStepName;
+  /** Of the file. */
+  readonly mediaId: string;
+  readonly sha256: string;
+  readonly outcome: 'done' | 'refused';
+}
+
+/** Its parameter: targetIds. */
+export const selectSteps = `select seq::int as seq, platform, account_id as "accountId", target_id as "targetId",
+    post_id as "postId", step, media_id as "mediaId", sha256, call_started_at as "callStartedAt", seen_at as "seenAt",
+    outcome, refusal
+  from sandbox.after_steps where $1::text[] is null or target_id = any($1) order by seq limit 10000`;
 
 /** Its parameter: targetIds. */
 export const selectComments = `select seq::int as seq, platform, account_id as "accountId", target_id as "targetId",

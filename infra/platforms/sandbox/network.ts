@@ -5,7 +5,15 @@ import type { Platform } from '#schemas/common.ts';
 import { networkNow, offsetOf } from './clock.ts';
 import type { Fault } from './faults.ts';
 import { contentHash, handleId, segmentHash } from './ids.ts';
-import { type CommentRow, type LedgerFilter, type LedgerRow, selectComments, selectLedger } from './ledger.ts';
+import {
+  type CommentRow,
+  type LedgerFilter,
+  type LedgerRow,
+  type StepRow,
+  selectComments,
+  selectLedger,
+  selectSteps,
+} from './ledger.ts';
 import { type CreatedPost, type Line, openLine } from './line.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 
@@ -306,6 +314,21 @@ export class Network {
   /** Every comment call that the network received, oldest first. */
   comments(targetIds: readonly string[] | null): Promise<CommentRow[]> {
     return this.#query<CommentRow & pg.QueryResultRow>(selectComments, [targetIds]);
+  }
+
+  /** Records a call behind the publication. */
+  async afterStep(call: Omit<StepRow, 'seq' | 'seenAt'>): Promise<void> {
+    const { platform, accountId, targetId, postId, step, mediaId, sha256, callStartedAt, outcome, refusal } = call;
+    await this.#query(
+      `insert into sandbox.after_steps (platform, account_id, target_id, post_id, step, media_id, sha256, call_started_at,
+         outcome, refusal) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+      [platform, accountId, targetId, postId, step, mediaId, sha256, callStartedAt, outcome, refusal],
+    );
+  }
+
+  /** Every call behind a publication that the network received, oldest first. */
+  afterSteps(targetIds: readonly string[] | null): Promise<StepRow[]> {
+    return this.#query<StepRow & pg.QueryResultRow>(selectSteps, [targetIds]);
   }
 
   /** Targets with more than one comment. There must never be any. */

@@ -24,11 +24,12 @@ export interface SandboxOptions {
   readonly faultPoint?: (name: SandboxGap) => void;
 }
 
-/** Gaps between two durable effects of one publish and its comment, or of one undo, in their order. */
+/** Gaps between two durable effects of one publish and what follows it, or of one undo, in their order. */
 export type SandboxGap =
   | 'sandbox.container_created'
   | 'sandbox.container_checkpointed'
   | 'sandbox.boundary_appended'
   | 'sandbox.post_accepted'
   | 'sandbox.comment_accepted'
+  | 'sandbox.step_accepted'
   | 'sandbox.post_undone';

@@ -305,6 +305,18 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
         }),
       },
     ],
+    TargetAfterStepScheduled: 'a try of the step; what fails for good is published',
+    TargetAfterStepStarted: 'a try of the step; what fails for good is published',
+    TargetAfterStepCompleted: 'the post is as it was asked for',
+    TargetAfterStepFailed: [
+      {
+        type: 'target.after_step_failed',
+        ofStream: ({ data: { step, code, message, platformCode } }, { ids }) => ({
+          ...ids,
+          afterStepIssue: { step, code, message, platformCode },
+        }),
+      },
+    ],
     TargetRemovedOnPlatform: [
       {
         type: 'target.removed',

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, LocalDateTime, Nullable } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
 import { Attempts, Failure, PlannedTarget, targetEvents } from '#schemas/target.ts';
-import { TargetCancelReason } from '../post-target.ts';
+import { AfterStepName, TargetCancelReason } from '../post-target.ts';
 import { exampleTarget, instants, publicEvent, targetIds } from './common.ts';
 
 /** Events of one destination of a post. */
@@ -45,6 +45,21 @@ const CommentFailure = Named(
       platformCode: said(comment.platformCode, 'The code that the network gave; null where it gave none.'),
     },
     { description: 'Why the first comment is not under the published post. The post stays published.' },
+  ),
+);
+const step = targetEvents.TargetAfterStepFailed.properties;
+const StepFailure = Named(
+  'AfterStepFailure',
+  Type.Object(
+    {
+      step: said(AfterStepName, 'The step that failed.'),
+      code: said(step.code, 'Stable: branch on it. GET /errors/{code} explains it.', {
+        examples: ['platform_rejected'],
+      }),
+      message: said(step.message, 'What happened, in words for a person.'),
+      platformCode: said(step.platformCode, 'The code that the network gave; null where it gave none.'),
+    },
+    { description: 'Why the published post lacks what follows it. The post stays published.' },
   ),
 );
 const attempted = { attempts: Attempts, failure: said(Failure, 'Why the attempt did not succeed.') };
@@ -342,6 +357,16 @@ export const targetPublic = {
     {
       ...exampleTarget,
       firstCommentIssue: { code: 'platform_rejected', message: 'The network refused the comment.', platformCode: null },
+    },
+  ),
+  'target.after_step_failed': publicEvent(
+    'The service could not give a published target what its network takes only then, such as its cover; the target stays published.',
+    Type.Object({ ...targetIds, afterStepIssue: said(StepFailure, 'What is missing, and why.') }),
+    {
+      ...exampleTarget,
+      afterStepIssue: {
+        ...{ step: 'cover', code: 'platform_rejected', message: 'The network refused the cover.', platformCode: null },
+      },
     },
   ),
   'target.removed': publicEvent(

@@ -35,6 +35,7 @@ export const targetExample = {
   firstComment: null,
   firstCommentExternalId: null,
   firstCommentIssue: null,
+  afterStepIssues: [],
   title: null,
   undo: null,
   cancelReason: null,

@@ -15,7 +15,16 @@ export type { GateError } from './gate.ts';
 export { cutAltTexts, doubts, type GateInput, type GateMedia, gate, lateErrors, publishCheck } from './gate.ts';
 export { minVideoBytes } from './media-blocks.ts';
 export type * from './media-rules.ts';
-export { coverOf, platformsWithUses, posterFits, takesCover, takesCoverFrame, useOf, useRules } from './media-use.ts';
+export {
+  coverFollows,
+  coverOf,
+  platformsWithUses,
+  posterFits,
+  takesCover,
+  takesCoverFrame,
+  useOf,
+  useRules,
+} from './media-use.ts';
 export { isStill, type Violation, violations, wrapping } from './media-violations.ts';
 export { siteProofOfTikTok } from './networks/tiktok.ts';
 export { links as linksOfX } from './networks/x.ts';

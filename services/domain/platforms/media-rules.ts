@@ -119,6 +119,8 @@ export interface NetworkMedia {
    * @param asked by the override `contentType`; null: the feed, or nothing
    */
   readonly useOf?: (asked: 'reel' | 'story' | null, kinds: readonly MediaKind[]) => MediaUse;
+  /** Uses whose cover the network takes by a call of its own once the post is out. Absent: it goes out with the post. */
+  readonly coverAfter?: readonly MediaUse[];
   /** The caller may choose a frame of the video as its cover. */
   readonly coverFrame?: true;
 }

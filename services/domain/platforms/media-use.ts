@@ -26,6 +26,10 @@ export const coverOf = (platform: Platform): boolean => useRules(platform, 'cove
 /** Whether the network takes a frame of the video as its cover. */
 export const takesCoverFrame = (platform: Platform): boolean => rulesOf(platform).media.coverFrame === true;
 
+/** Whether the network takes the cover by a call of its own once the post is out. */
+export const coverFollows = (platform: Platform, use: MediaUse): boolean =>
+  rulesOf(platform).media.coverAfter?.includes(use) === true;
+
 /** Covers go with moving pictures in a feed or reel; stories and carousels take none. */
 export const takesCover = (platform: Platform, use: MediaUse, kinds: readonly MediaKind[]): boolean =>
   coverOf(platform) && (use === 'feed' || use === 'reel') && kinds.some((kind) => kind === 'video' || kind === 'gif');

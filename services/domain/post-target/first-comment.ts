@@ -1,4 +1,4 @@
-import type { FirstCommentIssue, TargetEvent } from '#schemas/target.ts';
+import type { FollowUpIssue, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { firstCommentPostUnknown, firstCommentUnknown } from '../publish-failures.ts';
 import type { FirstComment, TargetState } from './state.ts';
@@ -29,7 +29,7 @@ const due = (data: Extract<TargetEvent, { type: 'TargetFirstCommentScheduled' }>
   data,
 });
 
-const failed = ({ code, message, platformCode }: FirstCommentIssue): TargetEvent => ({
+const failed = ({ code, message, platformCode }: FollowUpIssue): TargetEvent => ({
   type: 'TargetFirstCommentFailed',
   data: { code, message, platformCode },
 });
@@ -51,7 +51,7 @@ export const startFirstComment = ({ now, deadline }: StartFirstComment, state: T
 /** A worker finds before the call that no call can succeed. */
 export interface RefuseFirstComment {
   readonly type: 'RefuseFirstComment';
-  readonly issue: FirstCommentIssue;
+  readonly issue: FollowUpIssue;
 }
 
 export const refuseFirstComment = ({ issue }: RefuseFirstComment, state: TargetState): readonly TargetEvent[] => {
@@ -66,7 +66,7 @@ export interface EndFirstComment {
   readonly outcome:
     | { readonly kind: 'posted'; readonly externalId: string }
     /** The network made no comment; `retryAt`: the instant of the next try, null: no other try can help. */
-    | { readonly kind: 'refused'; readonly issue: FirstCommentIssue; readonly retryAt: string | null }
+    | { readonly kind: 'refused'; readonly issue: FollowUpIssue; readonly retryAt: string | null }
     | { readonly kind: 'unknown' };
 }
 

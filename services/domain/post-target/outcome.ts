@@ -1,6 +1,6 @@
 import type { Failure, Segment, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { commentAfter } from './first-comment.ts';
+import { type FollowUps, followUpsOf } from './after-steps.ts';
 import { tooLateToHandOver } from './native.ts';
 import { type Claim, claimOf, type NetworkPost, requireClaim, type TargetIn, type TargetState } from './state.ts';
 import { failureOfThread, segmentOut } from './thread.ts';
@@ -16,23 +16,21 @@ export interface RetryPolicy {
   readonly maxRateLimits: number;
 }
 
-export interface RecordPublished extends Claim, NetworkPost {
+export interface RecordPublished extends Claim, NetworkPost, FollowUps {
   readonly type: 'RecordPublished';
   /** The published segment of a thread. */
   readonly segment?: Segment | null;
-  /** When the first comment is due; null or absent: none is wanted. */
-  readonly commentDueAt?: string | null;
 }
 
 export const recordPublished = (command: RecordPublished, state: TargetState): readonly TargetEvent[] => {
   const target = requireClaim(state, command);
-  const { externalId, permalink, publishedAt, segment = null, commentDueAt = null } = command;
+  const { externalId, permalink, publishedAt, segment = null } = command;
   if (target.boundary !== null && target.boundary.segment?.index !== segment?.index) {
     throw new Rejection('segment_out_of_turn', 'The boundary was crossed for another segment of the thread.');
   }
   const published = (post: NetworkPost): readonly TargetEvent[] => [
     { type: 'TargetPublished', data: { ...claimOf(target), ...post } },
-    ...commentAfter(commentDueAt, post.externalId),
+    ...followUpsOf(command, post.externalId),
   ];
   const post = { externalId, permalink, publishedAt };
   if (segment === null) return published(post);

@@ -1,7 +1,7 @@
 import type { Failure, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { publishUnanswered } from '../publish-failures.ts';
-import { commentAfter, commentOfFound } from './first-comment.ts';
+import { type FollowUps, followUpsOf, followUpsOfFound } from './after-steps.ts';
 import { handedOver, managedAfterAbsence, settleHandedOver } from './native.ts';
 import type { RetryPolicy } from './outcome.ts';
 import { foundAccepted } from './processing.ts';
@@ -9,14 +9,12 @@ import { requireUnknown, settledBy, type TargetIn, type TargetState } from './st
 import { failureOfThread, segmentOut } from './thread.ts';
 
 /** The network or a person settles an unknown outcome. */
-export interface Settle {
+export interface Settle extends FollowUps {
   readonly type: 'Settle';
   readonly now: string;
   readonly by: 'reconcile' | 'admin';
   /** The segment of a thread that the person settles. */
   readonly segment?: number;
-  /** When the first comment is due if the post is published; null or absent: none is wanted. */
-  readonly commentDueAt?: string | null;
   readonly outcome:
     | {
         readonly kind: 'published';
@@ -40,12 +38,11 @@ export interface Settle {
 const maxProven = 3;
 
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
-  const { outcome, by, now, commentDueAt = null } = command;
+  const { outcome, by, now } = command;
   if ((state.status === 'handed_to_platform' || state.status === 'processing') && by === 'reconcile') {
     const ended = (event: TargetEvent) => (state.status === 'processing' ? [event] : settleHandedOver(state, event));
     if (outcome.kind === 'published') {
-      const comment = commentAfter(commentDueAt, outcome.externalId);
-      return [...ended(settledBy(by, publishedAs(outcome))), ...comment];
+      return [...ended(settledBy(by, publishedAs(outcome))), ...followUpsOf(command, outcome.externalId)];
     }
     if (outcome.kind === 'failed') {
       return ended(settledBy(by, { outcome: 'failed', failure: outcome.failure }));
@@ -67,7 +64,7 @@ export const settle = (command: Settle, state: TargetState): readonly TargetEven
   const { externalId, permalink, publishedAt } = outcome;
   const published = (post: Omit<Extract<Settle['outcome'], { kind: 'published' }>, 'kind'>): readonly TargetEvent[] => [
     settledBy(by, { outcome: 'published', ...post }),
-    ...(target.restored ? commentOfFound(commentDueAt) : commentAfter(commentDueAt, post.externalId)),
+    ...(target.restored ? followUpsOfFound : followUpsOf)(command, post.externalId),
   ];
   const segment = target.boundary?.segment ?? null;
   if (segment === null) return published({ externalId, permalink, publishedAt });

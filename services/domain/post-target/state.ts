@@ -1,4 +1,4 @@
-import type { Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type { AfterStepName, Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
 import { isUndoable } from '../post/scheduling.ts';
 
@@ -70,11 +70,13 @@ export interface Acceptance {
   readonly until: string;
 }
 
-/** The comment that follows the published target, until it is posted or given up. */
-export type FirstComment =
+/** What follows the published target, until it is done or given up. */
+export type FollowUp =
   | { readonly status: 'due'; readonly try: number; readonly dueAt: string }
   /** The call may be under way until the deadline. */
   | { readonly status: 'calling'; readonly try: number; readonly deadline: string };
+export type FirstComment = FollowUp;
+export type AfterStep = FollowUp & { readonly step: AfterStepName };
 /** What becomes of a target once its scheduled post is deleted on the network. */
 export type UndoRequest = { readonly requestedAt: string } & (
   | {
@@ -150,6 +152,8 @@ type Situation =
       readonly removedAt: string | null;
       /** Null: none is wanted, or it has its outcome. */
       readonly firstComment: FirstComment | null;
+      /** Those that are neither done nor given up, in the order of the events. */
+      readonly afterSteps: readonly AfterStep[];
     } & NetworkPost)
   | { readonly status: 'failed'; readonly failure: Failure }
   | { readonly status: 'canceled' };

@@ -2,6 +2,8 @@ import type { TargetEvent } from '#schemas/target.ts';
 import type { Decider, Fact } from '../decider.ts';
 import { approvalTooLate, usesUpNoTry } from '../publish-failures.ts';
 import * as absence from './absence.ts';
+import * as afterStep from './after-steps.ts';
+import { evolveAfterStep } from './after-steps.ts';
 import * as firstComment from './first-comment.ts';
 import * as native from './native.ts';
 import { evolveNative } from './native.ts';
@@ -91,7 +93,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetAcceptedByPlatform':
       return processing.evolveAccepted(state, event.data, fact);
     case 'TargetPublished':
-      return { status: 'published', ...postOf(event.data), removedAt: null, firstComment: null, common };
+      return { status: 'published', ...postOf(event.data), removedAt: null, ...noFollowUps, common };
     case 'TargetFailed': {
       const { attempt, failure } = event.data;
       return { status: 'failed', failure, common: { ...common, attempts: attempt } };
@@ -141,7 +143,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
       if (outcome === 'absent') return pending(absentBy(by, common), retryAt ?? fact.occurredAt);
       if (outcome === 'failed' && failure !== null) return { status: 'failed', failure, common };
       const post = { externalId: externalId ?? '', permalink, publishedAt: publishedAt ?? fact.occurredAt };
-      return { status: 'published', ...post, removedAt: null, firstComment: null, common };
+      return { status: 'published', ...post, removedAt: null, ...noFollowUps, common };
     }
     case 'TargetOverdue':
       return { ...state, common: { ...common, overdue: true } };
@@ -159,8 +161,15 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetFirstCommentPosted':
     case 'TargetFirstCommentFailed':
       return state.status === 'published' ? { ...state, firstComment: commentOf(event) } : state;
+    case 'TargetAfterStepScheduled':
+    case 'TargetAfterStepStarted':
+    case 'TargetAfterStepCompleted':
+    case 'TargetAfterStepFailed':
+      return state.status === 'published' ? { ...state, afterSteps: evolveAfterStep(state.afterSteps, event) } : state;
   }
 };
+
+const noFollowUps = { firstComment: null, afterSteps: [] } as const;
 
 type CommentEvent = Extract<TargetEvent, { type: `TargetFirstComment${string}` }>;
 
@@ -246,15 +255,18 @@ const postOf = ({ externalId, permalink, publishedAt }: NetworkPost): NetworkPos
  */
 
 export { type AbsencePolicy, mayAssumeAbsence, nextLookAt } from './absence.ts';
+export type { DueStep, FollowUps } from './after-steps.ts';
 export type { RetryPolicy } from './outcome.ts';
 export { deferredLimitMs, overdueAfterMs } from './overdue.ts';
 export { movedTo, neededTimes, timesEver, timeWanted } from './places.ts';
 export { isKnownSince, isListed, type Restore, wasDueBefore } from './restored.ts';
 export { NotShifted, type ShiftSkipReason } from './shift.ts';
 export {
+  type AfterStep,
   attemptAt,
   type DueTime,
   type FirstComment,
+  type FollowUp,
   isBeforeHandOver,
   isBeingCanceled,
   isCancelable,
@@ -301,6 +313,9 @@ export type TargetCommand =
   | firstComment.RefuseFirstComment
   | firstComment.EndFirstComment
   | firstComment.LapseFirstComment
+  | afterStep.StartAfterStep
+  | afterStep.RefuseAfterStep
+  | afterStep.EndAfterStep
   | native.FallBack
   | native.RecordOutsideWindow
   | native.RecordHandedOver
@@ -374,6 +389,12 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return firstComment.endFirstComment(command, state);
     case 'LapseFirstComment':
       return firstComment.lapseFirstComment(command, state);
+    case 'StartAfterStep':
+      return afterStep.startAfterStep(command, state);
+    case 'RefuseAfterStep':
+      return afterStep.refuseAfterStep(command, state);
+    case 'EndAfterStep':
+      return afterStep.endAfterStep(command, state);
     case 'FallBack':
       return native.fallBack(command, state);
     case 'RecordOutsideWindow':

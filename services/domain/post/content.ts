@@ -2,9 +2,9 @@ import { hash } from 'node:crypto';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import { excerptLength, type PostBody } from '#schemas/post.ts';
-import type { PlannedTarget } from '#schemas/target.ts';
+import type { AfterStepName, PlannedTarget } from '#schemas/target.ts';
 import { canonicalJson } from '../canonical.ts';
-import { capabilities, showsNothing, takesCover, useOf } from '../platforms/index.ts';
+import { capabilities, coverFollows, showsNothing, takesCover, useOf } from '../platforms/index.ts';
 
 /** The content of a post for one network: the segments of a thread, else the network's variant, else the base. */
 
@@ -48,6 +48,29 @@ export const firstCommentOf = (platform: Platform, { firstComment }: PlatformCon
   capabilities(platform).firstComment && typeof firstComment === 'string' && !showsNothing(firstComment)
     ? firstComment
     : null;
+
+/** What follows the post, beside a comment. */
+const afterStepsOf = (
+  platform: Platform,
+  overrides: PlatformContent['overrides'],
+  body: Pick<PostBody, 'coverMediaId'> | null,
+): readonly AfterStepName[] => {
+  // A poster frame is what the network shows anyway. Where a cover follows, no use depends on the kind of the file.
+  return typeof body?.coverMediaId === 'string' && coverFollows(platform, useOf(platform, overrides, []))
+    ? ['cover']
+    : [];
+};
+
+/** What follows the post, due at the instant at which it is published. */
+export const wantedAfter = (
+  platform: Platform,
+  overrides: PlatformContent['overrides'],
+  body: Pick<PostBody, 'coverMediaId'> | null,
+  now: string,
+) => ({
+  commentDueAt: firstCommentOf(platform, overrides) === null ? null : now,
+  afterSteps: afterStepsOf(platform, overrides, body).map((step) => ({ step, dueAt: now })),
+});
 
 /** Every file a body names, each once. */
 export const mediaIdsOf = (

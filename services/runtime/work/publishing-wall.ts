@@ -28,6 +28,7 @@ export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapte
   findPosts: 'question',
   publish: 'outward',
   comment: 'outward',
+  afterStep: 'outward',
   removePost: 'outward',
   nativeScheduler: 'scheduler',
 };

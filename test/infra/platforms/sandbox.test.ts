@@ -7,6 +7,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { platformSuite, RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { afterStepSuite } from '#contracts/ports/platform-after-step.suite.ts';
 import { nativeSuite } from '#contracts/ports/platform-native.suite.ts';
 import { processingSuite } from '#contracts/ports/platform-processing.suite.ts';
 import { capabilities, rules } from '#domain/platforms/index.ts';
@@ -72,6 +73,16 @@ const harness = async () => {
     scripted: (fault: string, ms?: number) => `Hi [[sandbox:${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
     processed: (end: 'shown' | 'refused', ms: number) =>
       `Look [[sandbox:${end === 'shown' ? 'processing' : 'processing_failed'} ${ms}ms]]`,
+    cover: async (): Promise<PublishMedia> => {
+      clips ??= await clipForAdapter();
+      const sha256 = createHash('sha256').update(randomUUID()).digest('hex');
+      return { ...clips, kind: 'image', use: 'cover', sha256 };
+    },
+    covers: async (targetId: string) =>
+      (await reader.afterSteps([targetId])).flatMap(({ outcome, sha256 }) => (outcome === 'done' ? [sha256] : [])),
+    scriptedAfter: (fault: string, ms?: number) =>
+      `Hi [[sandbox:cover_${fault} once${ms === undefined ? '' : ` ${ms}ms`}]]`,
+    coverless: (platform: Platform) => account(platform, 'no-covers-acme'),
     platforms,
     account: (platform: Platform) => account(platform),
     dayLimited: (platform: Platform) => account(platform, 'day-limit-acme'),
@@ -90,6 +101,13 @@ suite('sandbox network as a platform', { waits: true }, (t) => {
 
 suite('sandbox network that looks at posts', { waits: true }, (t) => {
   processingSuite(t, harness);
+});
+
+suite('sandbox network that takes covers behind the publication', { waits: true }, (t) => {
+  afterStepSuite(t, async () => {
+    clips ??= await clipForAdapter();
+    return { ...(await harness()), media: async () => [{ ...clips, use: 'feed' }] };
+  });
 });
 
 suite('sandbox network as a scheduler', (t) => {

@@ -262,6 +262,16 @@ suite('published: targets', (t) => {
     await given(scheduled, started, done)
       .when(target('TargetFirstCommentFailed', issue))
       .gives({ 'target.first_comment_failed': { ...ids, firstCommentIssue: issue } });
+    for (const silent of [
+      target('TargetAfterStepScheduled', { step: 'cover', try: 1, dueAt: at(90), refusal: null }),
+      target('TargetAfterStepStarted', { step: 'cover', try: 1, deadline: at(95) }),
+      target('TargetAfterStepCompleted', { step: 'cover' }),
+    ]) {
+      await given(scheduled, started, done).when(silent).gives({});
+    }
+    await given(scheduled, started, done)
+      .when(target('TargetAfterStepFailed', { step: 'cover', ...issue }))
+      .gives({ 'target.after_step_failed': { ...ids, afterStepIssue: { step: 'cover', ...issue } } });
     const removed = target('TargetRemovedOnPlatform', { observedAt: at(90) });
     await given(scheduled, started, done)
       .when(removed)
@@ -1066,6 +1076,7 @@ suite('published: the whole table', (t) => {
         'post/PostRecyclePlanned',
         ...['target/TargetPublishCheckpointed', 'target/TargetSegmentPublished', 'target/TargetPublishTakenOver'],
         ...['target/TargetFirstCommentScheduled', 'target/TargetFirstCommentStarted', 'target/TargetAbsenceObserved'],
+        ...['target/TargetAfterStepScheduled', 'target/TargetAfterStepStarted', 'target/TargetAfterStepCompleted'],
         ...['media/MediaUploadOffered', 'media/MediaStored', 'media/MediaProbed', 'media/MediaRenditionsRequested'],
         ...['media/MediaRenditionsPlanned', 'media/MediaFilesRemoved'],
         ...['refresh/AnalyticsRefreshRequested', 'report/ReportRunRequested', 'campaign/CampaignShifted'],

@@ -2,7 +2,7 @@ import { deepEqual, equal } from 'node:assert/strict';
 import fc from 'fast-check';
 import { Rejection } from '#domain/decider.ts';
 import { isOpen, type TargetCommand, type TargetState, target } from '#domain/post-target/target.ts';
-import type { FirstCommentIssue, TargetEvent } from '#schemas/target.ts';
+import type { FollowUpIssue, TargetEvent } from '#schemas/target.ts';
 import { deciding } from '#test/support/deciding.ts';
 import { failure, planned } from '#test/support/samples.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -27,7 +27,7 @@ const settledBy = (by: 'reconcile' | 'admin', externalId: string | null = 'e1'):
   type: 'TargetOutcomeSettled',
   data: { outcome: 'published', ...there, externalId, failure: null, by },
 });
-const due = (tried = 1, dueAt = at(110), refusal: FirstCommentIssue | null = null): TargetEvent => ({
+const due = (tried = 1, dueAt = at(110), refusal: FollowUpIssue | null = null): TargetEvent => ({
   type: 'TargetFirstCommentScheduled',
   data: { try: tried, dueAt, refusal },
 });
@@ -36,7 +36,7 @@ const calling = (tried = 1, deadline = at(120)): TargetEvent => ({
   data: { try: tried, deadline },
 });
 const posted: TargetEvent = { type: 'TargetFirstCommentPosted', data: { externalId: 'c1' } };
-const issue: FirstCommentIssue = { code: 'content_rejected', message: 'No.', platformCode: '400' };
+const issue: FollowUpIssue = { code: 'content_rejected', message: 'No.', platformCode: '400' };
 const failed: TargetEvent = { type: 'TargetFirstCommentFailed', data: issue };
 const failedAs = (code: string, message: string): TargetEvent => ({
   type: 'TargetFirstCommentFailed',

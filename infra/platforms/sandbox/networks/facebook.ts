@@ -86,6 +86,7 @@ export const facebook: Imitation = {
     forbidden: '200',
     id: (random, postId) => `${postId.slice(postId.indexOf('_') + 1)}_${digits(random, 15)}`,
   },
+  covers: { forbidden: '200' },
   processes: true,
   scheduler: { refusals: { outside_window: '100/1366046', too_late: '100/33' } },
   calls: metaCalls,

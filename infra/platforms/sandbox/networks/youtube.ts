@@ -108,6 +108,7 @@ export const youtube: Imitation = {
     forbidden: 'insufficientPermissions',
     id: (random) => `Ug${random.toString('base64url').slice(0, 24)}`,
   },
+  covers: { forbidden: 'forbidden' },
   processes: true,
   scheduler: { refusals: { outside_window: 'invalidPublishAt', too_late: 'forbidden' } },
   postInsights,

@@ -87,6 +87,8 @@ const media: NetworkMedia = {
   ],
   files,
   useOf: (asked) => asked ?? 'feed',
+  // "Video thumbnails": of a reel by `POST /{video}/thumbnails`; of a video in the feed with the video.
+  coverAfter: ['reel'],
 };
 
 /**

@@ -79,6 +79,8 @@ const files: MediaUseRules = {
 const media: NetworkMedia = {
   shapes: [{ use: 'feed', kinds: ['video'], min: 1, max: 1 }],
   files,
+  // "thumbnails.set" needs the id of the video.
+  coverAfter: ['feed'],
 };
 
 /** The rows of a report, each as a function from a column to its cell; undefined where the report has no rows. */

@@ -59,6 +59,10 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetFirstCommentStarted: stays('published'),
   TargetFirstCommentPosted: stays('published'),
   TargetFirstCommentFailed: stays('published'),
+  TargetAfterStepScheduled: stays('published'),
+  TargetAfterStepStarted: stays('published'),
+  TargetAfterStepCompleted: stays('published'),
+  TargetAfterStepFailed: stays('published'),
   TargetRemovedOnPlatform: stays('published'),
 };
 

@@ -1,5 +1,6 @@
 import {
   attemptAt,
+  type FollowUps,
   type RetryPolicy,
   type ScheduledTarget,
   type TargetCommand,
@@ -51,7 +52,10 @@ const found = (state: ScheduledTarget, { now }: Sender) => ({
 const acceptance = (sender: Sender) => ({
   ...{ handle: { id: 'h1' }, askAt: later(sender, 1), until: later(sender, 10) },
 });
-const commentDueAt = ({ wantsComment, now }: Sender): string | null => (wantsComment ? instantOf(now) : null);
+const followUps = ({ wantsComment, now }: Sender): FollowUps =>
+  wantsComment
+    ? { commentDueAt: instantOf(now), afterSteps: [{ step: 'cover', dueAt: instantOf(now) }] }
+    : { commentDueAt: null };
 
 const settle =
   (outcome: (state: ScheduledTarget, sender: Sender) => Settled, by: 'reconcile' | 'admin' = 'reconcile'): Make =>
@@ -59,10 +63,12 @@ const settle =
     const segment = by === 'admin' ? segmentOf(state, sender) : null;
     const named = segment === null ? {} : { segment: segment.index };
     const now = instantOf(sender.now);
-    return { type: 'Settle', by, now, ...named, commentDueAt: commentDueAt(sender), outcome: outcome(state, sender) };
+    return { type: 'Settle', by, now, ...named, ...followUps(sender), outcome: outcome(state, sender) };
   };
 const triesOf = (state: ScheduledTarget): number =>
   state.status === 'published' && state.firstComment !== null ? state.firstComment.try : 1;
+const stepTriesOf = (state: ScheduledTarget): number =>
+  (state.status === 'published' ? state.afterSteps[0]?.try : undefined) ?? 1;
 const move: Make = (_, sender) => ({
   type: 'Reschedule',
   commandId: sender.commandId,
@@ -100,7 +106,7 @@ export const makers = {
   }),
   published: (state, sender) => ({
     ...{ type: 'RecordPublished', ...claimOf(state, sender), ...found(state, sender) },
-    ...{ segment: segmentOf(state, sender), commentDueAt: commentDueAt(sender) },
+    ...{ segment: segmentOf(state, sender), ...followUps(sender) },
   }),
   failed: (state, sender) => ({ type: 'RecordFailed', ...claimOf(state, sender), failure }),
   'rate limited': (state, sender) => ({
@@ -147,6 +153,17 @@ export const makers = {
   }),
   'comment unknown': (state) => ({ type: 'EndFirstComment', try: triesOf(state), outcome: { kind: 'unknown' } }),
   'lapse comment': (_, { now }) => ({ type: 'LapseFirstComment', now: instantOf(now) }),
+  'start step': (_, sender) => ({
+    ...{ type: 'StartAfterStep', step: 'cover', now: instantOf(sender.now), deadline: later(sender, 1) },
+  }),
+  'refuse step': () => ({ type: 'RefuseAfterStep', step: 'cover', issue: failure }),
+  'step done': (state, { now }) => ({
+    ...{ type: 'EndAfterStep', step: 'cover', try: stepTriesOf(state), now: instantOf(now), outcome: { kind: 'done' } },
+  }),
+  'step refused': (state, sender) => ({
+    ...{ type: 'EndAfterStep', step: 'cover', try: stepTriesOf(state), now: instantOf(sender.now) },
+    outcome: { kind: 'refused', issue: failure, retryAt: later(sender, 1) },
+  }),
   removed: (_, { now }) => ({ type: 'RecordRemoved', observedAt: instantOf(now) }),
   'lapse place': () => ({ type: 'LapsePlace' }),
   overdue: (_, { now }) => ({ type: 'RecordOverdue', now: instantOf(now) }),
@@ -205,7 +222,10 @@ export const workOn = (state: TargetState, now: number): readonly CommandName[] 
       if (state.undo !== null) return ['undone', 'undo failed', 'settle published', 'native unknown'];
       return Date.parse(state.common.dueAt) <= now ? ['settle published', 'native unknown', 'settle failed'] : [];
     case 'published':
-      if (state.firstComment === null) return ['removed'];
+      if (state.firstComment === null && state.afterSteps.length === 0) return ['removed'];
+      if (state.firstComment === null) {
+        return state.afterSteps[0]?.status === 'due' ? ['start step', 'refuse step'] : ['step done', 'step refused'];
+      }
       if (state.firstComment.status === 'due') return ['start comment', 'refuse comment'];
       return ['commented', 'comment refused', 'comment unknown', 'lapse comment'];
     default:

@@ -274,7 +274,7 @@ const isOver = (state: World['targets'][number]['state']): boolean =>
   state.status === 'none' ||
   state.status === 'failed' ||
   state.status === 'canceled' ||
-  (state.status === 'published' && state.firstComment === null);
+  (state.status === 'published' && state.firstComment === null && state.afterSteps.length === 0);
 
 /** Rounds in which any target comes to its end when all goes well: some for each segment of a thread. */
 const maxRounds = 40;
