@@ -57,7 +57,13 @@ const given = [
   ],
   ...['target.schedule_mode_changed', 'target.published', 'target.failed'],
   ...['target.rate_limited', 'target.deferred', 'target.canceled', 'target.outcome_unknown', 'target.requeued'],
-  ...['target.first_comment_posted', 'target.first_comment_failed', 'target.removed', 'target.overdue'],
+  ...[
+    'target.first_comment_posted',
+    'target.first_comment_failed',
+    'target.after_step_failed',
+    'target.removed',
+    'target.overdue',
+  ],
   ...['media.registered', 'media.ready', 'media.failed', 'media.quarantined', 'media.deleted'],
   ...['media.variant.ready', 'media.variant.failed'],
   ...['account.connected', 'account.reauthorized', 'account.reauth_required', 'account.disconnected'],
@@ -477,7 +483,12 @@ suite('webhooks and state agree', (t) => {
       }),
       { seed: seeded('target payloads').seed, numRuns: 3_000 },
     );
-    const after = ['target.first_comment_posted', 'target.first_comment_failed', 'target.removed'];
+    const after = [
+      'target.first_comment_posted',
+      'target.first_comment_failed',
+      'target.after_step_failed',
+      'target.removed',
+    ];
     deepEqual(
       typesOfKind('target').filter((type) => !seen.has(type) && !after.includes(type)),
       [],
