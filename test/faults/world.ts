@@ -168,6 +168,10 @@ export class Role {
     return this.#up;
   }
 
+  get isBegun(): boolean {
+    return this.#process !== null;
+  }
+
   /** Whether it ended by itself. */
   get finished(): boolean {
     return this.#finished;
@@ -638,7 +642,9 @@ export class FaultWorld {
       return linkedin.refusedVersion();
     });
     this.#env.LINKEDIN_VERSION = newer;
-    const asking = [...this.roles.values()].filter(({ name }) => /^(publisher|insights|api|outcomes)/.test(name));
+    const asking = [...this.roles.values()].filter(
+      ({ name, isBegun }) => isBegun && /^(publisher|insights|api|outcomes)/.test(name),
+    );
     await Promise.all(asking.map((role) => role.kill()));
     this.#onProgress(`LinkedIn has version ${newer} alone`);
   }
