@@ -158,7 +158,10 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
   t('each step of the page does what it says, and nothing goes out twice', async () => {
     assert.deepEqual(
       commands.map((line) => line.split(' ').slice(0, 2).join(' ')),
-      ['log reset', 'restored --store-as-of', 'target settle', 'publishing resume', 'target settle', 'restored trust'],
+      [
+        ...['log reset', 'restored --store-as-of', 'target settle', 'publishing resume', 'target settle'],
+        ...['restored trust', 'account forget'],
+      ],
     );
     await up();
     await admin('workspace create --name Restored');
@@ -278,5 +281,12 @@ suite('from a copy to the last post', { timeoutMs: 240_000 }, (t) => {
     await move(trusted);
     for (const id of [asked, trusted]) await becomes(id, 'published');
     assert.deepEqual(await posts(all), [1, 1, 1, 1, 1, 1]);
+
+    await step(6, { ACCOUNT: accountIn('facebook') });
+    const forgotten = await until('the account is disconnected', async () => {
+      const { data } = await http.get(`/accounts/${accountIn('facebook')}`);
+      return data.status === 'disconnected' ? data : null;
+    });
+    assert.deepEqual([forgotten.username, forgotten.displayName], [null, null]);
   });
 });

@@ -46,7 +46,11 @@ export const faultsOf = (page: Page): readonly string[] => {
     if (message.type() === 'error' && !isOwnStatus) faults.push(`console: ${message.text()} ${message.location().url}`);
   });
   page.on('pageerror', (error) => faults.push(`script: ${error.message}`));
-  page.on('requestfailed', (request) => faults.push(`failed: ${request.url()} ${request.failure()?.errorText}`));
+  page.on('requestfailed', (request) => {
+    // The browser itself ends what a page that is left still loads.
+    const why = request.failure()?.errorText;
+    if (why !== 'net::ERR_ABORTED') faults.push(`failed: ${request.url()} ${why}`);
+  });
   return faults;
 };
 

@@ -213,15 +213,14 @@ suite('what follows a published post', { timeoutMs: 240_000 }, (t) => {
     await publisher.stop();
   });
 
-  /** The story of the cover, and its calls, after the next worker. */
-  const deaths = [
+  // The story of the cover, and its calls, after the next worker.
+  for (const [point, story, made] of [
     ['publisher:after-outcome', ['Scheduled', 'Started', 'Completed'], ['done']],
     ['publisher:after-step-start', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done']],
     ['sandbox.step_accepted', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done', 'done']],
     ['publisher:after-step-call', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done', 'done']],
     ['publisher:after-step', ['Scheduled', 'Started', 'Completed'], ['done']],
-  ] as const;
-  for (const [point, story, made] of deaths) {
+  ] as const) {
     t(`killed at ${point}: one post, and the cover is set`, async () => {
       const dying = await mortals.child(point);
       const id = await schedule(youtube);
