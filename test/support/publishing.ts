@@ -179,8 +179,8 @@ export class PublishingWorld {
   }
 
   /** Ends what was started here and has not been stopped. */
-  async stopAll(): Promise<void> {
-    for (const one of [...this.#running]) await one.stop();
+  async stopAll(except: readonly Running[] = []): Promise<void> {
+    for (const one of [...this.#running]) if (!except.includes(one)) await one.stop();
   }
 
   async close(): Promise<void> {

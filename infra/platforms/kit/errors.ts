@@ -241,11 +241,24 @@ export const behindBoundary = (answer: NotOk, now: number): NotPublished => {
   return nothingSent(beforeBoundary(answer, now));
 };
 
+const tooLate = 'the deadline passed before the call was made';
+
 /** The time of a comment was over before its call: nothing was sent, and the next try makes it. */
-export const commentTooLate = {
-  kind: 'deferred',
-  failure: failureOf('later', null, 'the deadline passed before the call was made'),
+export const commentTooLate = { kind: 'deferred', failure: failureOf('later', null, tooLate) } as const;
+
+/** The same of a post, behind its boundary. */
+export const publishTooLate = { kind: 'unknown', failure: unknown(tooLate) } as const;
+
+/** The network took a post or a comment, and its answer does not say which it is. */
+export const noIdOfPost = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;
+
+/** What is to be removed can be no post of the network. */
+export const isNoPost = {
+  kind: 'not_removed',
+  failure: failureOf('content', null, 'this is no id of a post'),
 } as const;
+
+export const namesNobody = { kind: 'silent', reason: 'the answer does not say whose account it is' } as const;
 
 /** What a call of a comment means, which has no `nothing_sent`. */
 export const behindComment = (answer: NotOk, now: number): Failed => {

@@ -1,7 +1,7 @@
 import { type AccountSource, maxChoices } from '#contracts/ports/platform-account.ts';
 import { linkedinInbox } from '../inboxes/linkedin.ts';
 import type { AccountOffer, Login, OfferAccounts } from '../kit/consent.ts';
-import type { NotOk } from '../kit/errors.ts';
+import { type NotOk, namesNobody } from '../kit/errors.ts';
 import { inParts, isLeftOut, withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
@@ -72,9 +72,7 @@ const memberOf = async (login: Login): Promise<AccountOffer | NotOk> => {
   if (answer.kind !== 'ok') return answer;
   const { body } = answer;
   const id = textIn(body, isOpenId ? 'sub' : 'id');
-  if (id === null || !/^[\w-]{1,60}$/.test(id)) {
-    return { kind: 'silent', reason: 'the answer does not say whose account it is' };
-  }
+  if (id === null || !/^[\w-]{1,60}$/.test(id)) return namesNobody;
   const names = ['localizedFirstName', 'localizedLastName'].flatMap((name) => textIn(body, name) ?? []);
   const mayPost = login.scopes.includes('w_member_social');
   return {

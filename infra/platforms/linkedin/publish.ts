@@ -5,8 +5,9 @@ import {
   behindComment,
   commentTooLate,
   failureOf,
-  type OkAnswer,
-  unknown,
+  isNoPost,
+  noIdOfPost,
+  publishTooLate,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
@@ -18,11 +19,8 @@ import { enc, isPostId } from './tables.ts';
 
 /** Posts and first comments: one create call an attempt. LinkedIn has no key that makes a second the same. */
 
-const passed = 'the deadline passed before the call was made';
-const noId = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;
-
 /** The answer to a create has no body: its id is in a header. Null: it has none. */
-const madeBy = ({ headers }: OkAnswer): string | null => {
+const madeBy = (headers: Readonly<Record<string, string | undefined>>): string | null => {
   const id = (headers['x-restli-id'] ?? headers['x-linkedin-id'] ?? '').replaceAll(/%3A/gi, ':');
   return isPostId(id) ? id : null;
 };
@@ -43,12 +41,12 @@ export const publish =
     steps.signal.throwIfAborted();
     if (open.kind !== 'open') return beforeBoundary(open, clock());
     const signal = await steps.boundary(boundaryOf(request, ids, clock()));
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, { method: 'POST', path: '/posts', json }, signal);
     // "Content is a duplicate" names another post: it proves nothing of an earlier call, and is none of ours.
     if (answer.kind !== 'ok') return behindBoundary(answer, clock());
-    const externalId = madeBy(answer);
-    if (externalId === null) return noId;
+    const externalId = madeBy(answer.headers);
+    if (externalId === null) return noIdOfPost;
     const publishedAt = new Date(clock()).toISOString();
     return { kind: 'published', externalId, permalink: linkTo(request, externalId), publishedAt };
   };
@@ -68,17 +66,15 @@ export const comment =
     const answer = await client.once(open, subject, { method: 'POST', path, json }, signal);
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const externalId = textIn(answer.body, 'commentUrn') ?? textIn(answer.body, '$URN');
-    return externalId === null ? noId : { kind: 'posted', externalId };
+    return externalId === null ? noIdOfPost : { kind: 'posted', externalId };
   };
 
 export const removePost =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
   async ({ account, externalId }, signal) => {
-    if (!isPostId(externalId)) {
-      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a post') };
-    }
-    const headers = { 'x-restli-method': 'DELETE' };
-    const ask = { method: 'DELETE', path: `/posts/${enc(externalId)}`, headers } as const;
+    if (!isPostId(externalId)) return isNoPost;
+    const path = `/posts/${enc(externalId)}`;
+    const ask = { method: 'DELETE', path, headers: { 'x-restli-method': 'DELETE' } } as const;
     const answer = await client.call({ accountId: account.id, targetId: null }, ask, signal);
     if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
     return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };

@@ -1,5 +1,6 @@
 import { type AccountSource, type Choice, maxChoices } from '#contracts/ports/platform-account.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
+import { namesNobody } from '../kit/errors.ts';
 import { withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { listIn, textIn } from '../shared/members.ts';
@@ -13,7 +14,7 @@ const offer: OfferAccounts = async ({ call }) => {
   const answer = await call(me);
   if (answer.kind !== 'ok') return answer;
   const externalId = textIn(answer.body, 'id');
-  if (externalId === null) return { kind: 'silent', reason: 'the answer does not say whose account it is' };
+  if (externalId === null) return namesNobody;
   return { kind: 'offered', person: null, accounts: [{ profile: { externalId, ...profileOf(answer.body) } }] };
 };
 

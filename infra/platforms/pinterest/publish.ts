@@ -1,5 +1,5 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import { beforeBoundary, behindBoundary, failureOf, unknown } from '../kit/errors.ts';
+import { beforeBoundary, behindBoundary, failureOf, isNoPost, noIdOfPost, publishTooLate } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
@@ -7,9 +7,6 @@ import { sourceOf } from './media.ts';
 import { boundaryOf, isId, linkTo, pinOf, refusalOf } from './pin.ts';
 
 /** A pin is made by one call. Pinterest has no key that makes a second call the same pin, and takes a pin twice. */
-
-const passed = 'the deadline passed before the call was made';
-const noId = { kind: 'unknown', failure: unknown('the answer has no id of the pin') } as const;
 
 export const publish =
   (bound: Bound): PlatformAdapter['publish'] =>
@@ -27,12 +24,12 @@ export const publish =
     steps.signal.throwIfAborted();
     if (open.kind !== 'open') return beforeBoundary(open, clock());
     const signal = await steps.boundary(boundaryOf(request, shown.by, clock()));
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, { method: 'POST', path: '/pins', json }, signal);
     client.tellLimits(subject, answer);
     if (answer.kind !== 'ok') return behindBoundary(answer, clock());
     const externalId = textIn(answer.body, 'id');
-    if (externalId === null || !isId(externalId)) return noId;
+    if (externalId === null || !isId(externalId)) return noIdOfPost;
     const publishedAt = new Date(clock()).toISOString();
     return { kind: 'published', externalId, permalink: linkTo(externalId), publishedAt };
   };
@@ -41,9 +38,7 @@ export const removePost =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
   async ({ account, externalId }, signal) => {
     const subject = { accountId: account.id, targetId: null };
-    if (!isId(externalId)) {
-      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a pin') };
-    }
+    if (!isId(externalId)) return isNoPost;
     const answer = await client.call(subject, { method: 'DELETE', path: `/pins/${externalId}` }, signal);
     if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
     return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };

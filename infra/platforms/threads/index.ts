@@ -1,7 +1,7 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { metaInbox } from '../inboxes/meta.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
-import { beforeBoundary, failureOf } from '../kit/errors.ts';
+import { beforeBoundary, isNoPost, namesNobody } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { textIn } from '../shared/members.ts';
 import { accountFigures, me, postFigures, profileOf } from './figures.ts';
@@ -16,9 +16,7 @@ const offer: OfferAccounts = async ({ call }) => {
   const externalId = textIn(answer.body, 'id') ?? '';
   const profile = profileOf(answer.body);
   // The id never changes; the username may.
-  if (!isMediaId(externalId) || profile.username === null) {
-    return { kind: 'silent', reason: 'the answer does not say whose account it is' };
-  }
+  if (!isMediaId(externalId) || profile.username === null) return namesNobody;
   return {
     kind: 'offered',
     person: null,
@@ -30,9 +28,7 @@ const removePost =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
   async ({ account, externalId }, signal) => {
     const subject = { accountId: account.id, targetId: null };
-    if (!isMediaId(externalId)) {
-      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a post') };
-    }
+    if (!isMediaId(externalId)) return isNoPost;
     const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
     if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
     return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };

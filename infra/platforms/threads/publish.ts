@@ -13,7 +13,9 @@ import {
   commentTooLate,
   failureOf,
   type NetworkAnswer,
+  noIdOfPost,
   type OkAnswer,
+  publishTooLate,
   unknown,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
@@ -27,8 +29,6 @@ import { at, isMediaId } from './tables.ts';
 
 /** Posts, segments of threads and first comments: a container, and one call an attempt that publishes it. */
 
-const passed = 'the deadline passed before the call was made';
-const noId = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;
 /** Threads was seen not to know a container that it has just called finished. */
 const settleMs = 2_000;
 const maxContainers = 4;
@@ -119,12 +119,12 @@ export const publish =
     steps.signal.throwIfAborted();
     if (open.kind !== 'open') return beforeBoundary(open, clock());
     const signal = await steps.boundary(boundaryOf(request, container.id, clock()));
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, callOf(user, container), signal);
     if (isOut(answer, container)) return { kind: 'unknown', failure: unknown('the container may have been published') };
     if (answer.kind !== 'ok') return behindBoundary(answer, clock());
     const externalId = madeBy(answer);
-    if (externalId === null) return noId;
+    if (externalId === null) return noIdOfPost;
     const publishedAt = new Date(clock()).toISOString();
     const permalink = await permalinkOf(bound, request, externalId, signal);
     return { kind: 'published', externalId, permalink, publishedAt };
@@ -169,5 +169,5 @@ export const comment =
     const answer = await client.once(open, subject, callOf(user, container), signal);
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const made = madeBy(answer);
-    return made === null ? noId : { kind: 'posted', externalId: made };
+    return made === null ? noIdOfPost : { kind: 'posted', externalId: made };
   };

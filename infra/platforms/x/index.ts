@@ -1,4 +1,5 @@
 import type { OfferAccounts } from '../kit/consent.ts';
+import { namesNobody } from '../kit/errors.ts';
 import type { NetworkParts } from '../kit/network.ts';
 import { textIn } from '../shared/members.ts';
 import { callsFor, type FieldsName } from './fields.ts';
@@ -15,9 +16,7 @@ export const offer: OfferAccounts = async ({ call, workspaceId }) => {
   const { data } = answer.body;
   // The id never changes; the username may.
   const [externalId, username] = [textIn(data, 'id'), textIn(data, 'username')];
-  if (externalId === null || username === null) {
-    return { kind: 'silent', reason: 'the answer does not say whose account it is' };
-  }
+  if (externalId === null || username === null) return namesNobody;
   const [displayName, avatarUrl] = [textIn(data, 'name') || null, textIn(data, 'profile_image_url') || null];
   return { kind: 'offered', person: null, accounts: [{ profile: { externalId, username, displayName, avatarUrl } }] };
 };

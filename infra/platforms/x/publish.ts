@@ -5,8 +5,10 @@ import {
   behindComment,
   commentTooLate,
   failureOf,
+  isNoPost,
+  noIdOfPost,
   type OkAnswer,
-  unknown,
+  publishTooLate,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
@@ -17,9 +19,7 @@ import { linkTo, postOf, refusalOf, replyOf } from './post.ts';
 
 /** Posts, segments of threads and first comments: one create call an attempt. X has no key that makes a second the same. */
 
-const passed = 'the deadline passed before the call was made';
 const isPostId = (id: string): boolean => /^\d{1,19}$/.test(id);
-const noId = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;
 
 /** Null: the answer has none. */
 const madeBy = ({ body }: OkAnswer): string | null => {
@@ -42,12 +42,12 @@ export const publish =
     steps.signal.throwIfAborted();
     if (open.kind !== 'open') return beforeBoundary(open, clock());
     const signal = await steps.boundary(boundaryOf(request, ids, clock()));
-    if (signal.aborted) return { kind: 'unknown', failure: unknown(passed) };
+    if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, { method: 'POST', path: '/2/tweets', json }, signal);
     client.tellLimits(subject, answer);
     if (answer.kind !== 'ok') return behindBoundary(answer, clock());
     const externalId = madeBy(answer);
-    if (externalId === null) return noId;
+    if (externalId === null) return noIdOfPost;
     const publishedAt = new Date(clock()).toISOString();
     return { kind: 'published', externalId, permalink: linkTo(request, externalId), publishedAt };
   };
@@ -66,16 +66,14 @@ export const comment =
     client.tellLimits(subject, answer);
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const externalId = madeBy(answer);
-    return externalId === null ? noId : { kind: 'posted', externalId };
+    return externalId === null ? noIdOfPost : { kind: 'posted', externalId };
   };
 
 export const removePost =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
   async ({ account, externalId }, signal) => {
     const subject = { accountId: account.id, targetId: null };
-    if (!isPostId(externalId)) {
-      return { kind: 'not_removed', failure: failureOf('content', null, 'this is no id of a post') };
-    }
+    if (!isPostId(externalId)) return isNoPost;
     const answer = await client.call(subject, { method: 'DELETE', path: `/2/tweets/${externalId}` }, signal);
     if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
     return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };

@@ -416,7 +416,7 @@ suite('the doctor of pinterest', (t) => {
     });
     const { remedy } = of(findings, 'redirect address');
     const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
-    assert.equal(`${asked.origin}${asked.pathname}/`, network?.authorize);
+    assert.equal(`${asked.origin}${asked.pathname}`, network?.authorize);
     assert.equal(asked.searchParams.get('redirect_uri'), redirectUri);
     assert.match(of(findings, 'scopes').words, /pins:write \(to publish\)/);
     // As a person opens it who is signed in there.

@@ -25,7 +25,7 @@ suite('metrics deaths', { timeoutMs: 180_000 }, (t) => {
   // What a failed test leaves alive would take the work of the next one.
   t.after.each(async () => {
     await mortals.end();
-    await world.posts.stopAll();
+    await world.stopWorkers();
   });
   t.after(() => world.close());
 

@@ -62,6 +62,11 @@ export class MetricsWorld {
     this.#publisher = posts.publisher();
   }
 
+  /** Ends what was started here, but for the publisher. */
+  async stopWorkers(): Promise<void> {
+    await this.posts.stopAll([this.#publisher]);
+  }
+
   async close(): Promise<void> {
     await this.#publisher.stop();
     await this.posts.close();

@@ -33,7 +33,9 @@ suite('the wall of held publishing', (t) => {
     const quiet = members.filter(([, kind]) => kind === 'question' || kind === 'figure').map(([name]) => name);
     assert.deepEqual(called, quiet);
     const outward = members.filter(([, kind]) => kind === 'outward').map(([name]) => name);
-    assert.deepEqual(outward.sort(), ['comment', 'handOver', 'laterMember', 'publish', 'removePost', 'undo']);
+    assert.deepEqual(outward.sort(), [
+      ...['afterStep', 'comment', 'handOver', 'laterMember', 'publish', 'removePost', 'undo'],
+    ]);
   });
 
   t('without it, everything is called as it is', async () => {

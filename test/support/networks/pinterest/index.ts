@@ -23,8 +23,6 @@ type Act = (state: State, request: Request, id: string, origin: string) => Answe
 /** `x-ratelimit-category` of the reference; null: none is counted. */
 const routes: Readonly<Record<string, readonly [Act, Category | null]>> = {
   'GET /oauth/': [authorizePage, null],
-  // As a setting has it, which ends without a slash.
-  'GET /oauth': [authorizePage, null],
   'POST /storage/': [store, null],
   'POST /v5/oauth/token': [tokenEndpoint, null],
   'POST /v5/oauth/token/revoke': [revokeEndpoint, null],
