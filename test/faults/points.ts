@@ -254,10 +254,12 @@ const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as
  */
 export const isDiedAtIn = (name: string, file: string): boolean => {
   const text = readFileSync(path.join(root, file), 'utf8');
-  const isArmed = new RegExp(`\\b(?:child|dies)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(text);
+  const isArmed = new RegExp(`\\b(?:child|dies|arm)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(
+    text,
+  );
   const isListed = [...text.matchAll(loops)].some(
     ([, , variable, table = '', body = '']) =>
       table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\b`).test(body),
   );
-  return (isArmed || isListed) && /'SIGKILL'|\.died\(|\bdies\(/.test(text);
+  return (isArmed || isListed) && /'SIGKILL'|\.died\(|\bdies\(|\bdue\.arm\(/.test(text);
 };
