@@ -9,7 +9,7 @@ import { idOf } from '#schemas/topics.ts';
 import type { WebhookEvent } from '#schemas/webhook.ts';
 import { dispatcher } from '../engine/positions.ts';
 import { disorderMs } from './marks.ts';
-import { cancelBeyond, cancelReplay, revive } from './unsent.ts';
+import { cancelBeyond, cancelReplay, lastBegunSql, revive } from './unsent.ts';
 
 /**
  * Applies the events of an endpoint's own stream: the interval of its subscription, cancellations, catch-ups.
@@ -304,7 +304,7 @@ class Change {
        insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
          leased, attempt, tries, trigger, forced)
        select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
-         coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'resend', true
+         ${lastBegunSql}, 0, 'resend', true
        from again
        on conflict (delivery_id) do update set
          -- A running attempt goes on; if it fails, the next attempt is due at once.

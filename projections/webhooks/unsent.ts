@@ -25,9 +25,9 @@ with late as materialized (
 ), gone as (
   delete from ops.webhook_queue q
   where q.delivery_id = any(array(select id from late)) and q.endpoint_id = $1 and q.trigger = 'scheduled'
-  returning q.delivery_id, q.event_time
+  returning q.delivery_id, q.event_time, q.attempt
 )
-update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
+update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp(), begun = gone.attempt
 from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`;
 
 /**
@@ -45,6 +45,9 @@ export const cancelBeyond = async (
   await tx.query(cancelSql, [id, position, included, limit, madeSince(occurredAt)]);
 };
 
+/** Of a delivery: the number of its last attempt, which the next one follows; one that left the queue has no result. */
+export const lastBegunSql = `greatest((attempts -> -1 ->> 'number')::int, begun, 0)`;
+
 const reviveSql = `
 with again as (
   update ops.webhook_deliveries set status = 'pending', updated_at = clock_timestamp()
@@ -56,7 +59,7 @@ with again as (
 insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at,
   leased, attempt, tries, trigger, forced)
 select id, event_time, message_id, endpoint_id, workspace_id, 0, clock_timestamp(), false,
-  coalesce((attempts -> -1 ->> 'number')::int, 0), 0, 'scheduled', false
+  ${lastBegunSql}, 0, 'scheduled', false
 from again`;
 
 /**
@@ -92,9 +95,9 @@ with mine as materialized (
 ), gone as (
   delete from ops.webhook_queue q
   where q.delivery_id = any(array(select delivery_id from mine)) and q.trigger = 'replay'
-  returning q.delivery_id, q.event_time
+  returning q.delivery_id, q.event_time, q.attempt
 )
-update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp()
+update ops.webhook_deliveries d set status = 'canceled', updated_at = clock_timestamp(), begun = gone.attempt
 from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`;
 
 export const cancelReplay = async (tx: PoolClient, id: string, replayId: string): Promise<void> => {

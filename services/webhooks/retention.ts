@@ -52,9 +52,9 @@ with waiting as (
   limit $2 for update of q skip locked
 ), gone as (
   delete from ops.webhook_queue q using waiting w where q.delivery_id = w.delivery_id
-  returning q.delivery_id, q.event_time
+  returning q.delivery_id, q.event_time, q.attempt
 )
-update ops.webhook_deliveries d set status = 'failed', updated_at = clock_timestamp()
+update ops.webhook_deliveries d set status = 'failed', updated_at = clock_timestamp(), begun = gone.attempt
 from gone where d.event_time = gone.event_time and d.id = gone.delivery_id`;
 
 /** Each statement is whole by itself: a process that dies between two leaves the rest to the next round. */

@@ -83,7 +83,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.shape_readers': 'instance shapes until',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
-    'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id',
+    'event_time id endpoint_id workspace_id message_id type position replay_id status created_at updated_at delivered_at attempts client_id begun',
   'ops.webhook_endpoints': 'id workspace_id revision state active disabled_position version disabled_at',
   'ops.webhook_health': 'endpoint_id seen_revision failing_since failed_at consecutive open_until opened disable',
   'ops.webhook_intervals': 'endpoint_id from_position to_position workspace_id events version client_ids',
@@ -191,6 +191,7 @@ export const schemaFiles: readonly string[] = [
   'ops 014-network-rests a6eacbccc422ba01',
   'ops 015-network-notices ef17a358e7659fcf',
   'ops 016-sandbox-after-steps dae86b71fc0fa7f6',
+  'ops 017-webhook-attempts-begun 05eaddbcd51e31dc',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

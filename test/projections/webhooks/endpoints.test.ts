@@ -81,6 +81,8 @@ suite('events of an endpoint with a long queue', { timeoutMs: 120_000 }, (t) => 
     assert.equal(await count('deliveries', endpointId, "status = 'canceled'"), 3);
     touched.wider = await act(endpointId, { type: 'Update', changes: { events: ['*'] } });
     assert.equal(await count('queue', endpointId), queued + 3, 'what the wider filter includes is revived');
+    // Each had an attempt under way, whose result nobody waits for: the next one has another number.
+    assert.equal(await count('queue', endpointId, 'lane = 0 and attempt = 1'), 3);
 
     const replayId = randomUUID();
     const stretch = { from: new Date(0).toISOString(), to: new Date().toISOString(), types: null };
