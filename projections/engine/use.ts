@@ -12,8 +12,11 @@ import { liveGeneration, migrate } from './tables.ts';
 /** A process that does not renew its announcement for this long is dead. Seconds. */
 const readerSeconds = 180;
 const renewMs = (readerSeconds * 1_000) / 3;
-/** How often a process looks whether projections write what it reads, milliseconds. */
-const freshLookMs = 2_000;
+/**
+ * How often a process looks whether projections write what it reads, milliseconds: while the database has shapes of another
+ * build too, and while it has those of this one alone. Each thread of standalone looks.
+ */
+const [mixedLookMs, ownLookMs] = [2_000, 10_000];
 /** How long a process leaves it to the projections of its build to make a missing shape, milliseconds. */
 const standBackMs = 5_000;
 
@@ -146,10 +149,15 @@ class FreshShapes {
 
   async run(): Promise<void> {
     const { signal } = this.#options;
-    for (await pause(freshLookMs, signal); !signal.aborted; await pause(freshLookMs, signal)) {
+    for (let lookMs = mixedLookMs; ; ) {
+      await pause(lookMs, signal);
+      if (signal.aborted) break;
       // Without an answer all stays as it is.
       const rows = await this.#look().catch(() => null);
-      if (rows !== null) for (const projection of this.#of) await this.#keep(projection, rows);
+      if (rows === null) continue;
+      for (const projection of this.#of) await this.#keep(projection, rows);
+      const isMixed = rows.length > new Set(rows.map(({ name }) => name)).size;
+      lookMs = isMixed || this.#kept.size > 0 ? mixedLookMs : ownLookMs;
     }
     await Promise.all([...this.#kept.values()].map(({ end }) => end()));
   }
