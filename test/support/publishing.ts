@@ -136,7 +136,8 @@ export class PublishingWorld {
   readonly #projecting = new AbortController();
   readonly log: Awaited<ReturnType<typeof openPostgresLog>>;
   readonly #consumers: readonly Consumer[];
-  #clip: Promise<ReadyAsset> | null = null;
+  /** Not `#`: a bench derives its tenants from a world, each with a clip of its own. */
+  private madeClip: Promise<ReadyAsset> | null = null;
 
   static async open(url: string, network: Partial<SandboxOptions> = {}): Promise<PublishingWorld> {
     const parts = await openPublishing(url, network);
@@ -378,8 +379,8 @@ export class PublishingWorld {
 
   /** A clip that can be published everywhere; the same one each time. */
   clip(): Promise<ReadyAsset> {
-    this.#clip ??= readyClip(this.store, this.workspaceId, this.blobs);
-    return this.#clip;
+    this.madeClip ??= readyClip(this.store, this.workspaceId, this.blobs);
+    return this.madeClip;
   }
 
   async target(id: string): Promise<TargetState> {
