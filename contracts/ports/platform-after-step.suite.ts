@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type Cases, type Harness, RecordedSteps, type ScriptedFault } from './platform.suite.ts';
+import { type Cases, type Harness, RecordedSteps, type ScriptedFault, sideBySide } from './platform.suite.ts';
 import type { AfterStepOutcome, AfterStepRequest, PlatformAdapter, PublishMedia, PublishRequest } from './platform.ts';
 
 export interface AfterStepHarness extends Harness {
@@ -39,13 +39,7 @@ export function afterStepSuite(t: Cases, start: () => Promise<AfterStepHarness>)
     const some = harness.platforms.filter((platform) => rulesOf(platform).media.coverAfter !== undefined);
     assert.notEqual(some.length, 0, 'no network has a cover follow');
     assert.ok(adapter.afterStep !== undefined, 'the adapter has no such call');
-    await Promise.all(
-      some.map((platform) =>
-        run(platform).catch((cause: unknown) => {
-          throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-        }),
-      ),
-    );
+    await sideBySide(some, run);
   };
   /** A published post, and its cover. */
   const published = async (

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { capabilities, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { type Cases, type Harness, RecordedSteps } from './platform.suite.ts';
+import { type Cases, type Harness, RecordedSteps, runOn } from './platform.suite.ts';
 import type {
   HandedOver,
   HandOverOutcome,
@@ -108,11 +108,7 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
   const natives = () => harness.platforms.filter((platform) => adapter.nativeScheduler?.(platform));
   /** On every network with a scheduler, one after the other, because they share the network's clock. */
   const each = (run: (platform: Platform) => Promise<void>) => async () => {
-    for (const platform of natives()) {
-      await run(platform).catch((cause: unknown) => {
-        throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-      });
-    }
+    for (const platform of natives()) await runOn(platform, run);
   };
 
   t('an adapter has a scheduler exactly where the capabilities say so, with all three calls', () => {

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import type { Platform } from '#schemas/common.ts';
-import { type Cases, type Harness, RecordedSteps } from './platform.suite.ts';
+import { type Cases, type Harness, RecordedSteps, sideBySide } from './platform.suite.ts';
 import type { PlatformAdapter, PublishOutcome, PublishRequest, ReconcileOutcome } from './platform.ts';
 
 export interface ProcessingHarness extends Harness {
@@ -46,13 +46,7 @@ export function processingSuite(t: Cases, start: () => Promise<ProcessingHarness
   const each = (run: (platform: Platform) => Promise<void>) => async () => {
     const some = harness.platforms.filter((platform) => (adapter.processingLimitMs?.(platform) ?? 0) > lookMs);
     assert.notEqual(some.length, 0, 'a network that looks at posts has more time than the suite gives it');
-    await Promise.all(
-      some.map((platform) =>
-        run(platform).catch((cause: unknown) => {
-          throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-        }),
-      ),
-    );
+    await sideBySide(some, run);
   };
   const publish = async (platform: Platform, content: string) => {
     const asked: PublishRequest = {

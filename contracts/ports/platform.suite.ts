@@ -135,6 +135,23 @@ export class RecordedSteps implements PublishSteps {
   }
 }
 
+/** A failure names its platform. */
+export const runOn = async (platform: Platform, run: (platform: Platform) => Promise<void>): Promise<void> => {
+  try {
+    await run(platform);
+  } catch (cause) {
+    throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+};
+
+/** On each of these platforms at once: each is a network of its own. */
+export const sideBySide = async (
+  some: readonly Platform[],
+  run: (platform: Platform) => Promise<void>,
+): Promise<void> => {
+  await Promise.all(some.map((platform) => runOn(platform, run)));
+};
+
 export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
   let harness: Harness;
   let adapter: PlatformAdapter;
@@ -185,15 +202,7 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
     return null;
   };
   /** On every platform, side by side: each is a network of its own. */
-  const each = (run: (platform: Platform) => Promise<void>) => async () => {
-    await Promise.all(
-      harness.platforms.map((platform) =>
-        run(platform).catch((cause: unknown) => {
-          throw new Error(`${platform}: ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
-        }),
-      ),
-    );
-  };
+  const each = (run: (platform: Platform) => Promise<void>) => () => sideBySide(harness.platforms, run);
 
   t(
     'publishes once: it appends every step before the next one, and the boundary last and once',

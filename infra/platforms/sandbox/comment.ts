@@ -1,18 +1,16 @@
 /** The comment call: its refusals, its lost answers, and its row in the ledger. */
 import { randomBytes } from 'node:crypto';
 import type { CommentOutcome, CommentRequest } from '#contracts/ports/platform.ts';
-import type { Failure } from '#schemas/target.ts';
-import { commentForbidden, down, refused, unknown, versionEnded } from './answers.ts';
-import { type Fault, type FaultName, faultsOf } from './faults.ts';
+import { commentForbidden, down, unknown } from './answers.ts';
+import { faultsOf } from './faults.ts';
+import { answerOf, refusalOf, strikingOf } from './follow-up.ts';
 import { commentScope, postIds, recordKey } from './ids.ts';
 import type { Comments } from './imitation.ts';
 import { imitations } from './imitations.ts';
 import type { Network } from './network.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
 import type { SandboxOptions } from './options.ts';
-import { answers, refusals, said, untilAborted } from './script.ts';
-
-type Refused = Exclude<CommentOutcome, { readonly kind: 'posted' }>;
+import { said, untilAborted } from './script.ts';
 
 const notCalled = { kind: 'deferred', failure: down('the deadline passed before the call was made') } as const;
 
@@ -38,11 +36,7 @@ async function call(
   comments: Comments,
   signal: AbortSignal,
 ): Promise<CommentOutcome> {
-  const faults = faultsOf(request.content, null);
-  const striking = async (name: FaultName): Promise<Fault | null> => {
-    const fault = faults.find((one) => one.name === name);
-    return fault !== undefined && (await network.fires(`${request.targetId}/comment`, fault)) ? fault : null;
-  };
+  const striking = strikingOf(network, `${request.targetId}/comment`, faultsOf(request.content, null));
   let called = false;
   const row = (outcome: 'created' | 'refused', commentId: string | null, refusal: string | null) => {
     called = true;
@@ -54,11 +48,10 @@ async function call(
   };
   try {
     if ((await striking('down')) !== null) return { kind: 'deferred', failure: down('503 Service Unavailable') };
-    const refusal = await refusalOf(network, request, comments, striking);
-    let answer: (typeof answers)[number] | null = null;
-    for (const name of refusal === null ? answers : []) {
-      if (answer === null && (await striking(name)) !== null) answer = name;
-    }
+    const isAllowed = request.account.scopes.includes(commentScope);
+    const forbidden = comments.forbidden === null || isAllowed ? null : commentForbidden(comments.forbidden);
+    const refusal = await refusalOf(network, request, striking, forbidden, 'The post commented on is not there');
+    const answer = refusal === null ? await answerOf(striking) : null;
     // No await from this check to the call: a caller whose deadline has passed makes none.
     if (signal.aborted) return notCalled;
     if (refusal !== null) {
@@ -79,34 +72,6 @@ async function call(
       ? { kind: 'unknown', failure: unknown(error.message) }
       : { kind: 'deferred', failure: down(error.message) };
   }
-}
-
-async function refusalOf(
-  network: Network,
-  { platform, account, externalId }: CommentRequest,
-  { forbidden }: Comments,
-  striking: (name: FaultName) => Promise<Fault | null>,
-): Promise<Refused | null> {
-  const failed = (failure: Failure): Refused => ({ kind: 'failed', failure });
-  const ended = await network.endedVersion(platform);
-  if (ended !== null) {
-    return {
-      kind: 'rate_limited',
-      retryAt: new Date(Date.now() + 900_000).toISOString(),
-      failure: versionEnded(ended),
-    };
-  }
-  if (forbidden !== null && !account.scopes.includes(commentScope)) return failed(commentForbidden(forbidden));
-  for (const name of refusals) {
-    const fault = await striking(name);
-    if (fault === null) continue;
-    const failure = refused(platform, name);
-    if (name !== 'rate_limit') return failed(failure);
-    const retryAt = new Date(Date.now() + (fault.durationMs ?? 2000)).toISOString();
-    return { kind: 'rate_limited', retryAt, failure };
-  }
-  if (await network.shows(platform, account.id, externalId)) return null;
-  return failed({ ...refused(platform, 'reject'), platformMessage: 'The post commented on is not there' });
 }
 
 /** A reply is a post of the account, so it has the id of one: on Telegram in the chat of the post. */
