@@ -1,5 +1,4 @@
-import { within } from '#contracts/base/pause.ts';
-import type { AfterStepOutcome, AfterStepRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { AfterStepOutcome } from '#contracts/ports/platform.ts';
 import type { AfterStep, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import {
   afterStepInterrupted,
@@ -8,16 +7,14 @@ import {
   mediaMissing,
   mediaNotReady,
   noAdapter,
-  publishingHeld,
   usesUpNoTry,
 } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
+import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Failure } from '#schemas/target.ts';
-import { graceMs } from './call.ts';
-import { adapterOf, hasEndedVersion, heldBy, mediaReadiness, type WorkContext } from './context.ts';
+import { adapterOf, hasEndedVersion, mediaReadiness, type WorkContext } from './context.ts';
 import { adapterTimes, Deadline } from './deps.ts';
-import { issueOf, refusalOf } from './first-comment.ts';
+import { answerOf, issueOf, refusalOf } from './follow-up.ts';
 import { ClaimLost } from './leased-target.ts';
 import type { MediaReadiness, SegmentFiles } from './media-readiness.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
@@ -70,14 +67,23 @@ export const carryOutStep = async (
     if (!leased.lease.isHeld()) throw new ClaimLost('the lease ran out before the call');
     const { targetId, platform } = target.common;
     const [{ content: text }] = content.segments;
+    const { cover } = lent;
+    if (cover === null) throw new BrokenInvariant(`target ${targetId} has a step due and no cover`);
     const request = {
-      ...{ step, targetId, platform, externalId: target.externalId, content: text },
-      ...{ cover: lent.cover, account: { ...account, scopes: state.status === 'none' ? [] : state.scopes } },
+      ...{ step, targetId, platform, externalId: target.externalId, content: text, cover },
+      account: { ...account, scopes: state.status === 'none' ? [] : state.scopes },
     };
+    const unanswered = (): AfterStepOutcome => ({ kind: 'deferred', failure: afterStepUnanswered });
     const outcome =
       deadline.leftMs() < minLeft(boundaryDeadlineMs)
         ? ({ kind: 'deferred', failure: interrupted } as const)
-        : await call(context, adapter, request as AfterStepRequest, deadline);
+        : await answerOf(
+            context,
+            { targetId, step },
+            deadline,
+            adapter.afterStep(request, deadline.signal),
+            unanswered,
+          );
     faultPoint('publisher:after-step-call');
     await hasEndedVersion(context, outcome);
     await leased.recordUntilStored(commandOf(context, targetId, one, outcome), leased.lease.signal, true);
@@ -99,27 +105,6 @@ const coverFiles = (
   if (readiness.kind === 'waiting') return { failure: mediaNotReady(readiness.waiting[0].mediaId) };
   const files = filesOf(target, readiness.files);
   return files.cover === null ? { failure: mediaMissing(body?.coverMediaId ?? '') } : { ...files, media: [] };
-};
-
-/** Calls the adapter once. */
-const call = (
-  context: WorkContext,
-  adapter: PlatformAdapter,
-  request: AfterStepRequest,
-  deadline: Deadline,
-): Promise<AfterStepOutcome> => {
-  const { tools } = context;
-  const unanswered = (): AfterStepOutcome => ({ kind: 'deferred', failure: afterStepUnanswered });
-  const asked = adapter.afterStep?.(request, deadline.signal) ?? Promise.resolve(unanswered());
-  const answered = asked.catch(async (error: unknown): Promise<AfterStepOutcome> => {
-    if (error instanceof PublishingHeld) {
-      return { kind: 'deferred', failure: (await heldBy(context)) ?? publishingHeld };
-    }
-    const { targetId, step } = request;
-    tools.logger.error({ err: error, targetId, step }, 'the adapter threw in a step behind the publication');
-    return unanswered();
-  });
-  return within(deadline.leftMs() + graceMs, answered, unanswered);
 };
 
 const commandOf = (

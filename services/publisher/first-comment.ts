@@ -1,4 +1,3 @@
-import { within } from '#contracts/base/pause.ts';
 import type { CommentOutcome, CommentRequest, PlatformAdapter } from '#contracts/ports/platform.ts';
 import { firstCommentOf } from '#domain/post/content.ts';
 import type { FirstComment, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
@@ -7,19 +6,15 @@ import {
   interrupted,
   noAdapter,
   outcomeUnknown,
-  publishingHeld,
   usesUpNoTry,
 } from '#domain/publish-failures.ts';
 import { wellFormedText } from '#runtime/eventing/well-formed.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
-import type { Failure, FollowUpIssue } from '#schemas/target.ts';
-import { graceMs } from './call.ts';
-import { adapterOf, hasEndedVersion, heldBy, type WorkContext } from './context.ts';
+import type { Failure } from '#schemas/target.ts';
+import { adapterOf, hasEndedVersion, type WorkContext } from './context.ts';
 import { adapterTimes, Deadline } from './deps.ts';
-import { accountFault } from './faults.ts';
-import { cleanFailure } from './files.ts';
+import { answerOf, issueOf, refusalOf } from './follow-up.ts';
 import { ClaimLost } from './leased-target.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import { reportLapse } from './outcome.ts';
@@ -80,18 +75,6 @@ export const commentOn = async (
   }
 };
 
-/** Why no call can succeed; null: one can. @param archived what is said where the client was archived meanwhile */
-export const refusalOf = (
-  { account, client }: Conditions,
-  adapter: PlatformAdapter | null,
-  archived: Failure,
-): Failure | null => {
-  if (client.state.status !== 'live') return archived;
-  const fault = accountFault(account.state);
-  if (fault !== null) return fault.failure;
-  return adapter === null ? noAdapter : null;
-};
-
 const requestOf = (
   target: TargetIn<'published'>,
   { overrides }: Content,
@@ -110,23 +93,16 @@ const requestOf = (
   };
 };
 
-/** Calls the adapter once. After an error, or without an answer, the comment may be there. */
+/** After an error, or without an answer, the comment may be there. */
 const call = (
   context: WorkContext,
   adapter: PlatformAdapter,
   request: CommentRequest,
   deadline: Deadline,
 ): Promise<CommentOutcome> => {
-  const { tools } = context;
   const unknown = (): CommentOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
-  const answered = adapter.comment(request, deadline.signal).catch(async (error: unknown): Promise<CommentOutcome> => {
-    if (error instanceof PublishingHeld) {
-      return { kind: 'deferred', failure: (await heldBy(context)) ?? publishingHeld };
-    }
-    tools.logger.error({ err: error, targetId: request.targetId }, 'the adapter threw while commenting');
-    return unknown();
-  });
-  return within(deadline.leftMs() + graceMs, answered, unknown);
+  const about = { targetId: request.targetId, step: 'comment' };
+  return answerOf(context, about, deadline, adapter.comment(request, deadline.signal), unknown);
 };
 
 const commandOf = (context: WorkContext, targetId: string, tried: number, outcome: CommentOutcome): TargetCommand => {
@@ -164,11 +140,4 @@ const commandOf = (context: WorkContext, targetId: string, tried: number, outcom
     case 'unknown':
       return { ...command, outcome: { kind: 'unknown' } };
   }
-};
-
-/** The words of the network follow ours. */
-export const issueOf = (failure: Failure): FollowUpIssue => {
-  const { code, message, platformCode, platformMessage } = cleanFailure(failure);
-  const words = platformMessage === null ? message : `${message} The network: ${platformMessage}`;
-  return { code, message: wellFormedText(words, 2_000), platformCode };
 };

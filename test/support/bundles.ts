@@ -176,6 +176,7 @@ const places = (folder: string): Plugin => ({
         .replaceAll(/(main|thread)\.ts'/g, "$1.mjs'")
         .replaceAll('import.meta.url', url(path.join(folder, path.relative(root, id))));
     }
+    // What a module requires by name is bundled as what it imports.
     return code
       .replace(/^const require = createRequire\(.*\);$/m, '')
       .replaceAll('import.meta.url', url(id))

@@ -8,7 +8,7 @@ import { answers, refusals } from './script.ts';
 /** What the calls behind a publication have in common: a comment, and a step such as a cover. */
 
 /** A fault that is scripted and strikes now. */
-export type Striking = (name: FaultName) => Promise<Fault | null>;
+type Striking = (name: FaultName) => Promise<Fault | null>;
 
 /** @param about the call: its faults that strike once are counted by it */
 export const strikingOf =
@@ -25,7 +25,7 @@ export const answerOf = async (striking: Striking): Promise<(typeof answers)[num
   return answer;
 };
 
-export type Refusal =
+type Refusal =
   | { readonly kind: 'failed'; readonly failure: Failure }
   | { readonly kind: 'rate_limited'; readonly retryAt: string; readonly failure: Failure };
 
