@@ -46,7 +46,7 @@ fuzz: ## call every operation at least 100,000 times with generated input: only 
 sdk: ## make a client of the contract with each generator and run a tour through it; ARGS="--help"
 	@npm run sdk --silent -- $(ARGS)
 
-contracts: ## write contracts/openapi.json, contracts/asyncapi.json and contracts/access.md
+contracts: ## write openapi.json, asyncapi.json and access.md of contracts/, and services/api/operations.ts
 	@npm run contracts --silent -- $(ARGS)
 
 admin: ## workspaces, members, keys, sessions, secrets: ARGS="--help"

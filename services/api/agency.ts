@@ -5,14 +5,16 @@ import { Quota } from '#schemas/http/quota.ts';
 import { maxTargets } from '#schemas/post.ts';
 import { exampleAgency } from './call/examples.ts';
 import { defaultBodyLimit } from './call/json.ts';
-import { operation } from './call/operation.ts';
+import { operation, type Tag } from './call/operation.ts';
 import { exampleQuota, showQuota } from './posts/quota.ts';
+
+export const agencyTag: Tag = { place: 10, name: 'agency', noun: 'agency', about: 'The workspace of the credential.' };
 
 export const getAgency = operation({
   id: 'getAgency',
   method: 'GET',
   path: '/agency',
-  tag: 'agency',
+  tag: agencyTag,
   summary: 'Get the current workspace',
   description: 'A test key gets the sandbox twin, which counts the members of the live workspace.',
   scope: 'agency.read',
@@ -42,7 +44,7 @@ export const getQuota = operation({
   id: 'getQuota',
   method: 'GET',
   path: '/quota',
-  tag: 'agency',
+  tag: agencyTag,
   summary: 'Get the quota of this month',
   description: [
     'A post takes one place for each of its targets, in the month in which the target is due, in the zone of the workspace; a thread is one target. A month without room refuses the call that would need one: 429 `quota_exceeded`. Targets that move into another month, and failed targets that are tried again, need a place there first.',

@@ -7,9 +7,16 @@ import { ErrorDoc, ErrorParams } from '#schemas/http/error.ts';
 import { escapeHtml, page } from '#services/shell/page.ts';
 import { wholeList } from './call/cursor.ts';
 import { type Category, categoryOf, errors, isErrorCode } from './call/errors.ts';
-import { operation } from './call/operation.ts';
+import { operation, type Tag } from './call/operation.ts';
 import { notFound } from './call/refusal.ts';
 import { served } from './contract/served.ts';
+
+export const contractTag: Tag = {
+  place: 130,
+  name: 'contract',
+  noun: 'error code',
+  about: 'This contract, that of the events, and the catalogue of errors.',
+};
 
 /** A page of the catalogue. `status` is null for what a target, an asset or a run fails with: no answer carries it as its code. */
 interface ErrorPage {
@@ -83,7 +90,7 @@ export const getError = operation({
   id: 'getError',
   method: 'GET',
   path: '/errors/{code}',
-  tag: 'contract',
+  tag: contractTag,
   summary: 'What an error code means',
   description: 'The `type` of every problem leads here. A browser gets a page.',
   scope: null,
@@ -109,7 +116,7 @@ export const getAsyncapi = operation({
   id: 'getAsyncapi',
   method: 'GET',
   path: '/asyncapi.json',
-  tag: 'contract',
+  tag: contractTag,
   summary: 'Get the contract of the events',
   description: 'AsyncAPI 3.0: every event that webhook endpoints receive, with the headers of its delivery.',
   scope: null,
@@ -127,7 +134,7 @@ export const getOpenapi = operation({
   id: 'getOpenapi',
   method: 'GET',
   path: '/openapi.json',
-  tag: 'contract',
+  tag: contractTag,
   summary: 'Get this contract',
   description: 'OpenAPI 3.1: clients are generated from it.',
   scope: null,
@@ -145,7 +152,7 @@ export const listErrors = operation({
   id: 'listErrors',
   method: 'GET',
   path: '/errors',
-  tag: 'contract',
+  tag: contractTag,
   summary: 'List every error code and what it means',
   description: 'Codes of refused calls, with their status, and codes of failed targets, assets and report runs.',
   scope: null,

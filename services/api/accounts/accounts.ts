@@ -12,14 +12,16 @@ import { IdParams } from '#schemas/http/common.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
-import { operation } from '../call/operation.ts';
+import { operation, type Tag } from '../call/operation.ts';
 import { readRow, writtenRow } from '../call/rows.ts';
+
+export const accountsTag: Tag = { place: 30, name: 'accounts', noun: 'account', about: 'Connected social accounts.' };
 
 export const listAccounts = operation({
   id: 'listAccounts',
   method: 'GET',
   path: '/accounts',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'List connected accounts and their health, newest first',
   description: 'Disconnected accounts stay in the list.',
   scope: 'accounts.read',
@@ -52,7 +54,7 @@ export const getAccount = operation({
   id: 'getAccount',
   method: 'GET',
   path: '/accounts/{id}',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'Get a connected account',
   scope: 'accounts.read',
   limited: 'ids',
@@ -77,7 +79,7 @@ export const disconnectAccount = operation({
   id: 'disconnectAccount',
   method: 'POST',
   path: '/accounts/{id}/disconnect',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'Disconnect an account',
   description:
     'Nothing is published to the account any more. The service cancels its targets that are pending, held or rate limited shortly after, and those that the network’s own scheduler has, or that are being handed over to it, once the network deleted them; another attempt under way may still end as published. The account keeps its id and its history: a person connects it again through a connect link, which brings no canceled target back. Disconnecting a disconnected account answers it unchanged.',
@@ -111,7 +113,7 @@ export const confirmRestoredAccount = operation({
   id: 'confirmRestoredAccount',
   method: 'POST',
   path: '/accounts/{id}/confirm-restored',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'Confirm that a person looked at an account after a restore',
   description:
     'After the service was restored from an older copy it does not know what went out since then. Call this once a person has looked at the account on its network: what the service is still to send there is not out. Posts that are older than the restore then go out to it without a question; a target whose outcome is unknown since the restore does once it is retried. A target whose post the person did find must be canceled or settled first. Without a restore it changes nothing.',

@@ -14,6 +14,7 @@ import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { readRow } from '../call/rows.ts';
+import { accountsTag } from './accounts.ts';
 
 /** The limits of an account, as the contract shows them. */
 
@@ -70,7 +71,7 @@ export const getAccountCadence = operation({
   id: 'getAccountCadence',
   method: 'GET',
   path: '/accounts/{id}/cadence',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'Get the posting limits of an account',
   description:
     'A post for a time at which an account would publish too often is refused with `cadence_exceeded`. The limits are checked once more when a target is due: over them it waits, first come, first served, and holds the next free time: its `scheduledAt` stays, and `retryAt` shows when it goes out, a little later if the posts before it take their time. A target that no window is large enough for fails with `cadence_never_fits` and can be retried; where an account may publish nothing at all, it waits for a day first.',
@@ -95,7 +96,7 @@ export const listAccountCadences = operation({
   id: 'listAccountCadences',
   method: 'GET',
   path: '/accounts/cadence',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'List the posting limits of all accounts, the newest account first',
   scope: 'accounts.read',
   limited: 'filtered',

@@ -13,6 +13,7 @@ import { exampleAccount } from '../call/examples.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
+import { accountsTag } from './accounts.ts';
 
 /** What a network lets an account choose. */
 
@@ -81,7 +82,7 @@ export const listAccountOptions = operation({
   id: 'listAccountOptions',
   method: 'GET',
   path: '/accounts/{id}/options/{key}',
-  tag: 'accounts',
+  tag: accountsTag,
   summary: 'List what an account may choose on its network, by name',
   description:
     'The network is asked for the values of an override that differ from account to account, such as the boards of a pinterest account: send the `value` of one as that override of a variant. The answer may be a minute old. A network that does not answer, or takes no further question for now, is `unavailable` with the seconds to wait in `Retry-After`. A network without such a key is `not_found`, and `detail` names those that it has.',

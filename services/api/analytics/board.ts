@@ -18,7 +18,7 @@ import { IdParams } from '#schemas/http/common.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
-import { accountAnalyticsExample, clientAnalyticsExample, overviewExample } from './examples.ts';
+import { accountAnalyticsExample, analyticsTag, clientAnalyticsExample, overviewExample } from './examples.ts';
 import { publishedFilters, type Question, questionOf, readerOf } from './read.ts';
 
 /** What a dashboard shows of a workspace or a client: figures, followers, posts, and how fresh all of it is. */
@@ -135,7 +135,7 @@ export const getAccountAnalytics = operation({
   id: 'getAccountAnalytics',
   method: 'GET',
   path: '/analytics/accounts/{id}',
-  tag: 'analytics',
+  tag: analyticsTag,
   noun: 'account',
   summary: 'Figures of an account: totals, by day, audience',
   description:
@@ -183,7 +183,7 @@ export const getAnalyticsOverview = operation({
   id: 'getAnalyticsOverview',
   method: 'GET',
   path: '/analytics/overview',
-  tag: 'analytics',
+  tag: analyticsTag,
   summary: 'Figures of the workspace: totals, by network, by day',
   description:
     'What all posts gained in the window, by default the last 30 days: in total, on each network, on each day. A counter is absent while it is not fetched yet, null where no network reported it, and 0 where the networks reported that nothing was gained. The gain of a day is the difference between its two midnights in the workspace’s zone, each interpolated between the observations around it. Where more than 36 hours pass without an observation, the days in between have no counters and the later day has the whole gain. A gain is negative where a network corrected its count downward. The service asks the networks every night for 90 days after a publication; some report late, youtube 48 to 72 hours. A day is `provisional` while a later observation may still change it. `compare` adds the figures of an earlier window, and `breakdown=platform` the days of each network.',
@@ -209,7 +209,7 @@ export const getClientAnalytics = operation({
   id: 'getClientAnalytics',
   method: 'GET',
   path: '/analytics/clients/{id}',
-  tag: 'analytics',
+  tag: analyticsTag,
   noun: 'client',
   summary: 'Figures of a client: totals, by network, by day',
   description:

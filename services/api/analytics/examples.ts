@@ -1,5 +1,13 @@
 import { noTotals } from '#projections/analytics/totals.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
+import type { Tag } from '../call/operation.ts';
+
+export const analyticsTag: Tag = {
+  place: 90,
+  name: 'analytics',
+  noun: 'post',
+  about: 'Figures of posts and accounts as their networks report them, and the best times to post.',
+};
 
 /** One story in all examples: two days of a brand that posts to Instagram and x. */
 

@@ -13,7 +13,7 @@ import { listPage } from '../call/cursor.ts';
 import { operation } from '../call/operation.ts';
 import { readRow } from '../call/rows.ts';
 import { combined } from './combine.ts';
-import { postAnalyticsExample, postAnalyticsRowExample } from './examples.ts';
+import { analyticsTag, postAnalyticsExample, postAnalyticsRowExample } from './examples.ts';
 import { publishedFilters, questionOf, readerOf } from './read.ts';
 import { type SortedAfter, sortedPage } from './sorted.ts';
 
@@ -83,7 +83,7 @@ export const getPostAnalytics = operation({
   id: 'getPostAnalytics',
   method: 'GET',
   path: '/analytics/posts/{id}',
-  tag: 'analytics',
+  tag: analyticsTag,
   noun: 'post',
   summary: 'Figures of a post, by target',
   description:
@@ -117,7 +117,7 @@ export const listPostAnalytics = operation({
   id: 'listPostAnalytics',
   method: 'GET',
   path: '/analytics/posts',
-  tag: 'analytics',
+  tag: analyticsTag,
   summary: 'Figures of the posts published in the window, newest first or by a figure',
   description:
     'Lifetime figures, not gains: those of the newest observation not after `to`. A figure is absent while it is not fetched yet, null where the network does not report it, and 0 where the network reported zero; a post without an observation has empty `metrics`. A filter leaves out the targets that do not match, and posts without a matching target. With `sort` the highest figure comes first and posts without that figure last. All pages use the observations from before the first page; a post with a further observation on the same day may be shown twice or left out. A page may be shorter than `limit`: `hasMore` says whether more follow.',

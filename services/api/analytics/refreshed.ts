@@ -6,6 +6,7 @@ import type { RefreshEvent } from '#schemas/refresh.ts';
 import { accountFromStream } from '#services/workflows/posts/accounts.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
+import { analyticsTag } from './examples.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId' | 'behind'>;
 
@@ -53,7 +54,7 @@ export const refreshAnalytics = operation({
   id: 'refreshAnalytics',
   method: 'POST',
   path: '/analytics/refresh',
-  tag: 'analytics',
+  tag: analyticsTag,
   summary: 'Fetch fresh figures now',
   description:
     'Asks the networks now, not at the next regular time, for the figures of the accounts and of their posts of the last 90 days, except for those that were fetched a moment ago. The answer comes at once with a `refreshId`; the event `analytics.refreshed` with the same id comes when every account was tried, and says how many failed. Only the console may call it, with the session of a member: API keys and OAuth tokens are refused with `first_party_only`.',

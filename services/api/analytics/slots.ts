@@ -7,7 +7,7 @@ import type { Platform } from '#schemas/common.ts';
 import { BestTime, BestTimesQuery } from '#schemas/http/best-times.ts';
 import { listPage } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
-import { bestTimeExample } from './examples.ts';
+import { analyticsTag, bestTimeExample } from './examples.ts';
 import { storeOf, timezoneOf } from './read.ts';
 
 /** The slots of the week, ranked by what the posts of a workspace or a client got. */
@@ -61,7 +61,7 @@ export const listBestTimes = operation({
   id: 'listBestTimes',
   method: 'GET',
   path: '/best-times',
-  tag: 'analytics',
+  tag: analyticsTag,
   summary: 'List the slots of the week, the best time to post first',
   description:
     'All 168 slots of the week, each an hour of a weekday. The ranking compares the interactions that each post of the last 90 days had after 7 days with the usual result of its account for posts of the same kind (feed, reel or story). With few such posts it rests on assumptions about the network: see `basis` and `sampleSize`.',

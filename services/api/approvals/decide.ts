@@ -13,7 +13,7 @@ import { type Call, type One, operation } from '../call/operation.ts';
 import { invalid, notFound } from '../call/refusal.ts';
 import { lastOf, writtenRow } from '../call/rows.ts';
 import { requireWordForPlan } from '../posts/restore-word.ts';
-import { decidedExample } from './examples.ts';
+import { approvalsTag, decidedExample } from './examples.ts';
 import { loadRequest, showApproval } from './show.ts';
 
 /** A person decides about a request for approval. */
@@ -89,7 +89,7 @@ export const approveApproval = operation({
   id: 'approveApproval',
   method: 'POST',
   path: '/approvals/{id}/approve',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Approve a post: it goes out as it was shown',
   description:
     'Exactly the content that the request shows is released. A target whose time has passed goes out at once. Of two people who decide, the first decides and the other gets `approval_not_pending` with `decidedBy`. Where the post was changed meanwhile, the request is withdrawn and the answer is `approval_superseded`.',
@@ -111,7 +111,7 @@ export const rejectApproval = operation({
   id: 'rejectApproval',
   method: 'POST',
   path: '/approvals/{id}/reject',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Reject a post: its held targets are canceled',
   description:
     'No target that waits for this approval goes out any more. A new post is needed to publish the content elsewhere, or later.',
@@ -132,7 +132,7 @@ export const requestApprovalChanges = operation({
   id: 'requestApprovalChanges',
   method: 'POST',
   path: '/approvals/{id}/request-changes',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Ask for changes: the post becomes a draft again',
   description:
     'The held targets are canceled, and the post is a draft again: PATCH /posts/{id} changes it, and POST /posts/{id}/publish makes a new plan and asks anew. Of a post that was approved before and then revised, the changed targets stay held, since others may be out: POST /posts/{id}/revise asks anew.',

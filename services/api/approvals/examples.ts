@@ -1,4 +1,12 @@
+import type { Tag } from '../call/operation.ts';
 import { postDataExample } from '../posts/examples.ts';
+
+export const approvalsTag: Tag = {
+  place: 60,
+  name: 'approvals',
+  noun: 'approval',
+  about: 'Requests that ask a person whether a post may go out as it is.',
+};
 
 /** Values of the contract's examples of approvals. */
 

@@ -8,7 +8,7 @@ import { wholeList } from '../call/cursor.ts';
 import { type Acted, type Call, operation } from '../call/operation.ts';
 import { notFound, Refusal } from '../call/refusal.ts';
 import { lastOf, makerOf } from '../call/rows.ts';
-import { linkExample } from './examples.ts';
+import { approvalsTag, linkExample } from './examples.ts';
 import { loadRequest, notWrittenYet } from './show.ts';
 
 /** Links through which a guest of the client decides, without an account of the agency. */
@@ -106,7 +106,7 @@ export const createApprovalLink = operation({
   id: 'createApprovalLink',
   method: 'POST',
   path: '/approvals/{id}/links',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Make a link through which a guest of the client decides',
   description:
     'A person who opens the page sees the post as it will look on each network, types a name, and approves, rejects or asks for changes: `decidedBy` is then `{type: guest}` with the id of the link. Opening the page changes nothing, so that scanners of mail may. The link works until it expires or is revoked, while its maker may decide, and shows the outcome after a decision. A post that goes to accounts of several clients gets no link.',
@@ -127,7 +127,7 @@ export const revokeApprovalLink = operation({
   id: 'revokeApprovalLink',
   method: 'DELETE',
   path: '/approvals/{id}/links/{linkId}',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Revoke a link before its end',
   description:
     'Nobody decides through it any more; a decision that was made through it stays. Revoking it again answers the same.',
@@ -146,7 +146,7 @@ export const listApprovalLinks = operation({
   id: 'listApprovalLinks',
   method: 'GET',
   path: '/approvals/{id}/links',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'List the links of a request for approval, newest first',
   description:
     'Those that expired or were revoked, too; without their addresses, which the answer to the creation alone shows.',

@@ -19,7 +19,7 @@ import { listPage, newestFirst } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { readRow } from '../call/rows.ts';
 import { contentOf } from './content.ts';
-import { approvalExample, approvalRowExample } from './examples.ts';
+import { approvalExample, approvalRowExample, approvalsTag } from './examples.ts';
 
 /** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
 
@@ -115,7 +115,7 @@ export const getApproval = operation({
   id: 'getApproval',
   method: 'GET',
   path: '/approvals/{id}',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'Get a request for approval, with the post that it is about',
   scope: 'approvals.read',
   limited: 'ids',
@@ -143,7 +143,7 @@ export const listApprovals = operation({
   id: 'listApprovals',
   method: 'GET',
   path: '/approvals',
-  tag: 'approvals',
+  tag: approvalsTag,
   summary: 'List requests for approval, newest first',
   description: 'Without the posts that they are about: GET /approvals/{id} has its post.',
   scope: 'approvals.read',

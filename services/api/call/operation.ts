@@ -11,7 +11,6 @@ import type { Topic } from '#schemas/topics.ts';
 import type { HeldBytes } from './bodies.ts';
 import type { Deps, Readers } from './deps.ts';
 import type { Entry } from './entries.ts';
-import { type Tag, tags } from './tags.ts';
 
 /** An operation: its promises as data, and one function. */
 
@@ -139,8 +138,18 @@ export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces;
 
 type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
 
+/** A group of operations in the contract. It stands with the operations of its noun. */
+export interface Tag {
+  /** Lower ones come first in the contract; equal ones by name. */
+  readonly place: number;
+  readonly name: string;
+  /** The resource that `{id}` in their paths names. */
+  readonly noun: string;
+  readonly about: string;
+}
+
 interface Promised {
-  /** Stable; the name of its file and its operationId. */
+  /** Stable; its name as a value, and its operationId. */
   readonly id: string;
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** Relative to {base_url}, parameters as `{id}`. */
@@ -200,7 +209,7 @@ export interface Operation extends Promised {
 }
 
 /** The resource that `{id}` in its path names. */
-export const nounOf = ({ noun, tag }: Pick<Operation, 'noun' | 'tag'>): string => noun ?? tags[tag].noun;
+export const nounOf = ({ noun, tag }: Pick<Operation, 'noun' | 'tag'>): string => noun ?? tag.noun;
 
 /** Requests that a list with `search` counts for: unless it says otherwise, it may look at every row the tenant has. */
 export const searchCostOf = ({ searchCost = 10 }: Pick<Operation, 'searchCost'>): number => searchCost;

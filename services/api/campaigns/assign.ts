@@ -13,7 +13,7 @@ import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts'
 import { invalid, notFound } from '../call/refusal.ts';
 import { ownStream } from '../call/rows.ts';
 import { loadPost } from '../posts/load.ts';
-import { assignExample } from './examples.ts';
+import { assignExample, campaignsTag } from './examples.ts';
 
 /** Posts that join a campaign, or leave it. Each post decides for itself; a refusal of one stops no other. */
 
@@ -122,7 +122,7 @@ export const assignCampaignPosts = operation({
   id: 'assignCampaignPosts',
   method: 'POST',
   path: '/campaigns/{id}/assign',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Add up to 100 posts to a campaign',
   description: [
     'A post of another campaign leaves that one; one that belongs to the campaign already stays as it is. A post of another client than that of the campaign is refused.',
@@ -146,7 +146,7 @@ export const unassignCampaignPosts = operation({
   id: 'unassignCampaignPosts',
   method: 'POST',
   path: '/campaigns/{id}/unassign',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Remove up to 100 posts from a campaign',
   description: [
     'A post that does not belong to the campaign stays as it is.',

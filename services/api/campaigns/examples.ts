@@ -1,3 +1,12 @@
+import type { Tag } from '../call/operation.ts';
+
+export const campaignsTag: Tag = {
+  place: 70,
+  name: 'campaigns',
+  noun: 'campaign',
+  about: 'Posts that are planned, and moved, together.',
+};
+
 /** Values of the contract's examples of campaigns. */
 
 export const exampleCampaign = {

@@ -16,7 +16,7 @@ import { isOf } from '../call/commands.ts';
 import { type Call, type One, operation } from '../call/operation.ts';
 import { invalid, notFound } from '../call/refusal.ts';
 import { loadCampaign } from './assign.ts';
-import { shiftExample } from './examples.ts';
+import { campaignsTag, shiftExample } from './examples.ts';
 
 /** Moves the targets of a campaign to other times. */
 
@@ -143,7 +143,7 @@ export const shiftCampaign = operation({
   id: 'shiftCampaign',
   method: 'POST',
   path: '/campaigns/{id}/shift',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Move the schedule of a campaign',
   description: [
     'Moves every target of its posts that is pending, held or rate-limited, by `minutes` or by `days`. Days keep the wall-clock time of each target in its own zone, also where the clocks change in between; a time that the clocks skip moves forward by the gap. Jitter stays. Drafts have no targets and stay as they are.',

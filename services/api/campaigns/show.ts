@@ -16,7 +16,7 @@ import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
 import { ownClient } from '../posts/checks.ts';
-import { exampleCampaign } from './examples.ts';
+import { campaignsTag, exampleCampaign } from './examples.ts';
 
 /**
  * A campaign as its stored events leave it, for the answer to a command. Its posts are other streams: their number is
@@ -35,7 +35,7 @@ export const createCampaign = operation({
   id: 'createCampaign',
   method: 'POST',
   path: '/campaigns',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Create a campaign',
   description:
     'Posts join it by `campaignId` when they are composed, or by POST /campaigns/{id}/assign. A campaign with a client takes only posts of that client.',
@@ -73,7 +73,7 @@ export const deleteCampaign = operation({
   id: 'deleteCampaign',
   method: 'DELETE',
   path: '/campaigns/{id}',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Delete a campaign; its posts stay',
   description:
     'Its posts keep their times, and answer `campaignId: null` from then on. Every other operation on the campaign then answers 404; deleting it again answers the same.',
@@ -100,7 +100,7 @@ export const getCampaign = operation({
   id: 'getCampaign',
   method: 'GET',
   path: '/campaigns/{id}',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Get a campaign',
   scope: 'campaigns.read',
   limited: 'ids',
@@ -123,7 +123,7 @@ export const listCampaigns = operation({
   id: 'listCampaigns',
   method: 'GET',
   path: '/campaigns',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'List campaigns, newest first',
   scope: 'campaigns.read',
   limited: 'filtered',
@@ -151,7 +151,7 @@ export const updateCampaign = operation({
   id: 'updateCampaign',
   method: 'PATCH',
   path: '/campaigns/{id}',
-  tag: 'campaigns',
+  tag: campaignsTag,
   summary: 'Change a campaign',
   description: 'Only the members that are sent change. Null clears a member. The client never changes.',
   scope: 'campaigns.manage',

@@ -20,10 +20,17 @@ import type { Claimant } from '#services/workflows/clients/names.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleClient } from '../call/examples.ts';
-import { type Call, operation } from '../call/operation.ts';
+import { type Call, operation, type Tag } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
 import { ownStream, readRow, writtenRow } from '../call/rows.ts';
 import { keptWarnings } from '../call/warnings.ts';
+
+export const clientsTag: Tag = {
+  place: 20,
+  name: 'clients',
+  noun: 'client',
+  about: 'Brands and influencers, and the links that connect their accounts.',
+};
 
 /** Rules about values that a schema cannot say. */
 
@@ -83,7 +90,7 @@ export const createClient = operation({
   id: 'createClient',
   method: 'POST',
   path: '/clients',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Create a client',
   description:
     'Idempotent on the name: if a live client has this name already (compared trimmed and without case), the answer is that client as it is now. The other members of the body are then ignored (`meta.warnings` names those that differ), and nothing is recorded under the key.',
@@ -113,7 +120,7 @@ export const getClient = operation({
   id: 'getClient',
   method: 'GET',
   path: '/clients/{id}',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Get a client, also an archived one',
   scope: 'clients.read',
   limited: 'ids',
@@ -135,7 +142,7 @@ export const listClients = operation({
   id: 'listClients',
   method: 'GET',
   path: '/clients',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'List clients, newest first',
   scope: 'clients.read',
   limited: 'filtered',
@@ -168,7 +175,7 @@ export const updateClient = operation({
   id: 'updateClient',
   method: 'PATCH',
   path: '/clients/{id}',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Change a client',
   description:
     'Only the members that are sent change. An object is replaced as a whole; null resets a member to its default.',
@@ -197,7 +204,7 @@ export const archiveClient = operation({
   id: 'archiveClient',
   method: 'DELETE',
   path: '/clients/{id}',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Archive a client',
   description:
     'The client takes no new posts, and another client may take its name at once. The service cancels its open targets and revokes its connect links shortly after. GET still answers the archived client, and archiving it again answers the same.',

@@ -19,7 +19,7 @@ import { exampleInvite } from '../call/examples.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound, Refusal } from '../call/refusal.ts';
 import { makerOf, readRow, writtenRow } from '../call/rows.ts';
-import { requireUnarchived } from './clients.ts';
+import { clientsTag, requireUnarchived } from './clients.ts';
 
 /** A connect link as its members see it. */
 
@@ -60,7 +60,7 @@ export const createConnectInvite = operation({
   id: 'createConnectInvite',
   method: 'POST',
   path: '/clients/{id}/connect-invites',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Create a link that connects accounts to a client',
   description:
     'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. It works while its maker may connect accounts: not after they were removed, or have another role; the end of the key that made it changes nothing. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
@@ -104,7 +104,7 @@ export const listConnectInvites = operation({
   id: 'listConnectInvites',
   method: 'GET',
   path: '/clients/{id}/connect-invites',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'List the links that connect accounts to a client, newest first',
   description:
     'Those that expired or were revoked, too; without their addresses, which the answer to the creation alone shows.',
@@ -143,7 +143,7 @@ export const revokeConnectInvite = operation({
   id: 'revokeConnectInvite',
   method: 'DELETE',
   path: '/clients/{id}/connect-invites/{inviteId}',
-  tag: 'clients',
+  tag: clientsTag,
   summary: 'Revoke a link that connects accounts',
   description:
     'Nobody connects an account through it any more; accounts that were connected stay. Revoking it again answers the same.',

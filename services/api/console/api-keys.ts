@@ -15,13 +15,13 @@ import { operation } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
 import { lastUsesOf } from '../callers/bearer-tokens.ts';
 import { exampleApiKey, ownKey, requireProvenMember, showKey, untilAccepted } from './keys.ts';
-import { membersOf, operatorOf } from './team.ts';
+import { consoleTag, membersOf, operatorOf } from './team.ts';
 
 export const rotateApiKey = operation({
   id: 'rotateApiKey',
   method: 'POST',
   path: '/api-keys/{id}/rotate',
-  tag: 'console',
+  tag: consoleTag,
   summary: 'Rotate an API key',
   description:
     'Makes a new key with the same powers and shows it once. The former one works for another 24 hours, at most until it expires. Owners rotate every key, Managers their own: a reader of the new key has the power of its member. A repeat of the call rotates again.',
@@ -55,7 +55,7 @@ export const createApiKey = operation({
   id: 'createApiKey',
   method: 'POST',
   path: '/api-keys',
-  tag: 'console',
+  tag: consoleTag,
   summary: 'Create an API key',
   description:
     'The key acts for you: it never may more than your role carries at the time of a call. Where this installation sends mails, you have confirmed your address first. The answer shows it once. A repeat of the call makes another key.',
@@ -107,7 +107,7 @@ export const listApiKeys = operation({
   id: 'listApiKeys',
   method: 'GET',
   path: '/api-keys',
-  tag: 'console',
+  tag: consoleTag,
   summary: 'List API keys, newest first',
   description: 'The keys of the workspace, live and test, with those that ended in the last 30 days; at most 500.',
   scope: 'agency.read',
@@ -137,7 +137,7 @@ export const revokeApiKey = operation({
   id: 'revokeApiKey',
   method: 'DELETE',
   path: '/api-keys/{id}',
-  tag: 'console',
+  tag: consoleTag,
   summary: 'Revoke an API key',
   description: 'The key stops working within a second. A repeat changes nothing.',
   scope: 'agency.read',

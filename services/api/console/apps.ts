@@ -11,6 +11,7 @@ import { wholeList } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { lastUsesOf } from '../callers/bearer-tokens.ts';
+import { consoleTag } from './team.ts';
 
 /** Connected apps as the console shows them. */
 
@@ -66,7 +67,7 @@ export const listApps = operation({
   id: 'listApps',
   method: 'GET',
   path: '/apps',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'connected app',
   summary: 'List connected apps, newest first',
   description:
@@ -99,7 +100,7 @@ export const revokeApp = operation({
   id: 'revokeApp',
   method: 'DELETE',
   path: '/apps/{id}',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'connected app',
   summary: 'End the access of an app',
   description:

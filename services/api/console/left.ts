@@ -5,6 +5,7 @@ import { leftBehind } from '#services/auth/left-behind.ts';
 import { wholeList } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
+import { consoleTag } from './team.ts';
 
 type Asking = Pick<Call<{ readonly id: string }>, 'deps' | 'principal' | 'params' | 'now'>;
 
@@ -36,7 +37,7 @@ export const listLeftByMember = operation({
   id: 'listLeftByMember',
   method: 'GET',
   path: '/members/{id}/left',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'member',
   summary: 'List what a member leaves',
   description:

@@ -4,7 +4,7 @@ import { endSessions, type PersonSession, listSessions as sessionsOf } from '#se
 import { wholeList } from '../call/cursor.ts';
 import { operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
-import { personOfCall } from './team.ts';
+import { consoleTag, personOfCall } from './team.ts';
 
 /** Sessions of the person behind a call. */
 
@@ -29,7 +29,7 @@ export const listSessions = operation({
   id: 'listSessions',
   method: 'GET',
   path: '/sessions',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'session',
   summary: 'List your sessions, last used first',
   description: 'The browsers in which you are signed in, whatever the workspace.',
@@ -53,7 +53,7 @@ export const revokeSession = operation({
   id: 'revokeSession',
   method: 'DELETE',
   path: '/sessions/{id}',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'session',
   summary: 'End one of your sessions',
   description: 'The browser is signed out at its next request.',

@@ -16,8 +16,16 @@ import { loadPerson } from '#services/auth/people/register.ts';
 import { createTeamInvite as create } from '#services/auth/people/team-invites.ts';
 import { loadWorkspace, type Operator } from '#services/workflows/provision.ts';
 import { wholeList } from '../call/cursor.ts';
-import { type Call, operation } from '../call/operation.ts';
+import { type Call, operation, type Tag } from '../call/operation.ts';
 import { invalid, notFound, Refusal } from '../call/refusal.ts';
+
+export const consoleTag: Tag = {
+  place: 120,
+  name: 'console',
+  noun: 'API key',
+  about:
+    'What members do in the console: keys, the team, connected apps, sessions. These take the session of a member alone; keys and apps are refused with `first_party_only`.',
+};
 
 /** The team of a workspace. Members belong to the live workspace, whichever mode a session shows. */
 
@@ -119,7 +127,7 @@ export const changeMemberRole = operation({
   id: 'changeMemberRole',
   method: 'PUT',
   path: '/members/{id}/role',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'member',
   summary: 'Change the role of a member',
   description:
@@ -145,7 +153,7 @@ export const listMembers = operation({
   id: 'listMembers',
   method: 'GET',
   path: '/members',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'member',
   summary: 'List the members of the workspace',
   description: 'In the order in which they joined.',
@@ -170,7 +178,7 @@ export const removeMember = operation({
   id: 'removeMember',
   method: 'DELETE',
   path: '/members/{id}',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'member',
   summary: 'Remove a member',
   description:
@@ -198,7 +206,7 @@ export const createTeamInvite = operation({
   id: 'createTeamInvite',
   method: 'POST',
   path: '/team-invites',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'team invite',
   summary: 'Invite a person to the team',
   description:
@@ -260,7 +268,7 @@ export const listTeamInvites = operation({
   id: 'listTeamInvites',
   method: 'GET',
   path: '/team-invites',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'team invite',
   summary: 'List open invitations to the team, newest first',
   scope: 'agency.read',
@@ -295,7 +303,7 @@ export const revokeTeamInvite = operation({
   id: 'revokeTeamInvite',
   method: 'DELETE',
   path: '/team-invites/{id}',
-  tag: 'console',
+  tag: consoleTag,
   noun: 'team invite',
   summary: 'Revoke an invitation to the team',
   description: 'The link ends. An invitation that was accepted, or has expired, is no longer there: 404.',

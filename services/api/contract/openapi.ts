@@ -1,7 +1,6 @@
 import { keyPattern } from '#runtime/identity/key-form.ts';
 import { limitWords } from '../call/access.ts';
 import { isSearchable, type Operation, searchCostOf } from '../call/operation.ts';
-import { tags } from '../call/tags.ts';
 import { Components, type ContractNode } from './components.ts';
 import { parametersOf, sharedParameters } from './parameters.ts';
 import { headers, responsesOf } from './responses.ts';
@@ -52,7 +51,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
       ...paths[path],
       [method.toLowerCase()]: {
         operationId: id,
-        tags: [tag],
+        tags: [tag.name],
         summary,
         description: words(operation),
         security: scope === null ? [] : [{ bearer: [] }],
@@ -67,7 +66,6 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
   const { webhooks, pathItems } = webhooksOf(components);
   const sorted = (all: Readonly<Record<string, ContractNode>>): ContractNode =>
     Object.fromEntries(Object.entries(all).sort(([a], [b]) => (a < b ? -1 : 1)));
-  const used = new Set<string>(operations.map(({ tag }) => tag));
   return {
     openapi: '3.1.0',
     info: {
@@ -80,9 +78,7 @@ export const openapiOf = (operations: readonly Operation[]): ContractNode => {
     },
     servers: [{ url: 'https://api.example/v1' }],
     tags: [
-      ...Object.entries(tags)
-        .filter(([name]) => used.has(name))
-        .map(([name, { about }]) => ({ name, description: about })),
+      ...[...new Set(operations.map(({ tag }) => tag))].map(({ name, about }) => ({ name, description: about })),
       { name: 'events', description: 'What webhook endpoints receive: one signed call for each event.' },
     ],
     paths,

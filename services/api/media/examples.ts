@@ -1,3 +1,12 @@
+import type { Tag } from '../call/operation.ts';
+
+export const mediaTag: Tag = {
+  place: 80,
+  name: 'media',
+  noun: 'media',
+  about: 'The files of the content library, and their renditions for each network.',
+};
+
 /** One story in all examples: a photo that is uploaded for a client, and what is made of it. */
 
 const ids = {

@@ -21,7 +21,7 @@ import {
   requireTakenType,
   unavailable,
 } from './checks.ts';
-import { importExample, presignExample, registerExample } from './examples.ts';
+import { importExample, mediaTag, presignExample, registerExample } from './examples.ts';
 import { acceptedMedia } from './show.ts';
 
 type Registering = Call<unknown, unknown, Cleaned<typeof MediaRegister>>;
@@ -113,7 +113,7 @@ export const presignMedia = operation({
   id: 'presignMedia',
   method: 'POST',
   path: '/media/presign',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'Get an address to upload a file to',
   description:
     'PUT the file to `url` with `headers` within the hour, then register the asset. Until the asset is registered, a repeat with the same Idempotency-Key answers the same asset with a fresh address. The length counts at once against the quota of the workspace and its sandbox. Posters and renditions count when they are made, and may pass that quota.',
@@ -164,7 +164,7 @@ export const registerMedia = operation({
   id: 'registerMedia',
   method: 'POST',
   path: '/media',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'Register an uploaded file',
   description:
     'The service then examines the file and makes its renditions: wait for the event `media.ready`, or GET the asset until `publishable` is true. An asset that is registered already is answered unchanged, and `meta.warnings` names the members that change nothing.',
@@ -194,7 +194,7 @@ export const importMedia = operation({
   id: 'importMedia',
   method: 'POST',
   path: '/media/import-url',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'Import a file by its address',
   description:
     'The service fetches and transcodes the file afterwards; a file that it cannot use fails the asset. Redirects are followed to public addresses only. The query of the address is kept, encrypted, until the file is fetched or given up. The length of the file counts against the quota of the workspace and its sandbox once it is fetched; without room the asset fails with `import_no_room`.',

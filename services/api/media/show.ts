@@ -23,7 +23,7 @@ import { type Call, operation } from '../call/operation.ts';
 import { notFound, Refusal } from '../call/refusal.ts';
 import { ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
 import { unavailable } from './checks.ts';
-import { deletedExample, exampleMedia } from './examples.ts';
+import { deletedExample, exampleMedia, mediaTag } from './examples.ts';
 
 /** An asset as its owner sees it. Addresses are presigned when it is shown, one for each file. */
 
@@ -142,7 +142,7 @@ export const getMedia = operation({
   id: 'getMedia',
   method: 'GET',
   path: '/media/{id}',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'Get an asset, also one that is not uploaded yet',
   description:
     'Wait for `publishable` before you publish. You need not wait for a platform among the variants: a rendition that a post lacks is made before the post is due.',
@@ -169,7 +169,7 @@ export const listMedia = operation({
   id: 'listMedia',
   method: 'GET',
   path: '/media',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'List assets, newest first',
   description: 'An upload is listed from its registration on.',
   scope: 'media.read',
@@ -218,7 +218,7 @@ export const deleteMedia = operation({
   id: 'deleteMedia',
   method: 'DELETE',
   path: '/media/{id}',
-  tag: 'media',
+  tag: mediaTag,
   summary: 'Delete an asset that no post needs',
   description:
     'The call is refused while a draft, or a post that is not published yet, needs the asset; `postIds` names such posts. After the deletion every other operation answers 404, and deleting the asset again answers the same. The service removes its files, and gives their bytes back, within some minutes. A failed target that needs the asset fails again when it is retried.',

@@ -14,7 +14,7 @@ import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts'
 import { invalid } from '../call/refusal.ts';
 import { answerTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
-import { bulkTargetsExample } from './examples.ts';
+import { bulkTargetsExample, postTargetsTag } from './examples.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
 import { giveBackOrLeave, requireCadence, reservingOf } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
@@ -247,7 +247,7 @@ export const bulkPostTargets = operation({
   id: 'bulkPostTargets',
   method: 'POST',
   path: '/post-targets/bulk',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'Move, retry or cancel many targets',
   description: [
     'Each target is treated as by the operation of the same name, and one that is refused stops no other: the call answers 200 with a result for each. An id that is unknown, or of another workspace, is refused with `not_found`.',

@@ -15,7 +15,7 @@ import { type ItemProblem, itemProblem, problemBody } from '../call/problems.ts'
 import { answerPost, PostWarnings } from './answers.ts';
 import { Reads } from './checks.ts';
 import { composed } from './create.ts';
-import { bulkExample } from './examples.ts';
+import { bulkExample, postsTag } from './examples.ts';
 import { claimRefOf } from './external-ref.ts';
 import { fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
@@ -219,7 +219,7 @@ export const bulkCreatePosts = operation({
   id: 'bulkCreatePosts',
   method: 'POST',
   path: '/posts/bulk',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Create up to 50 posts',
   description: [
     'Each entry of `posts` is a body of POST /posts and is checked as that operation does. An entry that is rejected harms no other: the call answers 200 with a result for each, and the problem of a rejected one has its pointers relative to the entry. A body that is not `{posts: […]}` refuses the call.',

@@ -7,7 +7,7 @@ import { answerPost, PostWarnings } from './answers.ts';
 import { bodyOf } from './body.ts';
 import { checkDraft, planForCaller, Reads } from './checks.ts';
 import { withDecision } from './decisions.ts';
-import { draftExample, postExample } from './examples.ts';
+import { draftExample, postExample, postsTag } from './examples.ts';
 import { claimRefOf, refOfDraft } from './external-ref.ts';
 import { asDraft, fanOutOrLeave } from './load.ts';
 import { reservePlan } from './quota.ts';
@@ -43,7 +43,7 @@ export const createPost = operation({
   id: 'createPost',
   method: 'POST',
   path: '/posts',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Create a post',
   description: [
     'A post goes to many connected accounts. Each account gets a target of its own, with its own due instant and its own outcome. The answer is the acceptance: the whole plan is stored, and nothing of it is lost.',
@@ -101,7 +101,7 @@ export const updatePost = operation({
   id: 'updatePost',
   method: 'PATCH',
   path: '/posts/{id}',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Replace a whole draft: members that are not sent return to their defaults',
   description:
     'Replaces the whole draft: an optional member that is not sent returns to its default; `targets` and `schedule` are required. Only a draft can be replaced. The input is read as that of POST /posts.',

@@ -11,7 +11,7 @@ import { Refusal } from '../call/refusal.ts';
 import { ownStreamToDelete } from '../call/rows.ts';
 import { answerWithTargets, withLiveCampaign } from './answers.ts';
 import { withDecision } from './decisions.ts';
-import { postDataExample, targetExample } from './examples.ts';
+import { postDataExample, postsTag, targetExample } from './examples.ts';
 import { releaseRefOf } from './external-ref.ts';
 import { recordOrLeave } from './load.ts';
 import { giveBackOrLeave } from './quota.ts';
@@ -96,7 +96,7 @@ export const deletePost = operation({
   id: 'deletePost',
   method: 'DELETE',
   path: '/posts/{id}',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Discard a draft, or cancel a scheduled post',
   description:
     'A draft is gone: the answer shows it as `discarded`, every other operation then answers 404, and deleting it again answers the same. Of a scheduled post, every target that can still be canceled is canceled; targets that are published, failed or on their way stay as they are, and so does the post. One that the network’s own scheduler has, or that is being handed over to it, has `undo: pending` until the network has deleted it, as after a cancel of the target. The answer and the reads after it show what became of the post. The call is refused where no target can be canceled. Deleting a canceled post again answers the same.',

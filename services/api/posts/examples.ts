@@ -1,3 +1,18 @@
+import type { Tag } from '../call/operation.ts';
+
+export const postsTag: Tag = {
+  place: 40,
+  name: 'posts',
+  noun: 'post',
+  about: 'Posts, each composed once and sent to many accounts.',
+};
+export const postTargetsTag: Tag = {
+  place: 50,
+  name: 'post-targets',
+  noun: 'post target',
+  about: 'The destinations of a post: one target for each account.',
+};
+
 /** One story in all examples: a brand's post that goes to one account on x. */
 
 const ids = {

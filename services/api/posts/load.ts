@@ -25,7 +25,7 @@ import { notFound } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
 import { plannedTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
-import { targetExample } from './examples.ts';
+import { postTargetsTag, targetExample } from './examples.ts';
 
 /** Streams that a path names. A stream of another workspace is unknown, in the same words. */
 
@@ -165,7 +165,7 @@ export const getPostTarget = operation({
   id: 'getPostTarget',
   method: 'GET',
   path: '/post-targets/{id}',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'Get a post target',
   description: 'A target that its post has planned and that is not stored yet is answered from the plan, without ETag.',
   scope: 'posts.read',
@@ -190,7 +190,7 @@ export const listPostTargets = operation({
   id: 'listPostTargets',
   method: 'GET',
   path: '/post-targets',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'List post targets',
   description:
     'The targets of all posts, sorted by due instant, the earliest first. With `status=outcome_unknown`: those of which a network has not said whether it published them.',

@@ -21,7 +21,7 @@ import { type Call, operation } from '../call/operation.ts';
 import { forEachContent, foresee, writable } from './answers.ts';
 import { bodyOf } from './body.ts';
 import { composingOf, Reads, select } from './checks.ts';
-import { previewExample } from './examples.ts';
+import { postsTag, previewExample } from './examples.ts';
 import { takenRefOf } from './external-ref.ts';
 import { askedWarnings, askFirst } from './facts.ts';
 import { previewQuota } from './quota.ts';
@@ -170,7 +170,7 @@ export const previewPost = operation({
   id: 'previewPost',
   method: 'POST',
   path: '/posts/preview',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Preview a post',
   description: [
     'Says what publishing this body would do now: for each account the text, title, files and times, every rule that it breaks, and every required override that is missing. **It writes nothing**: no post, no event, no key.',

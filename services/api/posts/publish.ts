@@ -14,7 +14,7 @@ import { answerPost, PostWarnings, withLiveCampaign } from './answers.ts';
 import { scheduleOf } from './body.ts';
 import { Overtaken, planForCaller, requireAuthority } from './checks.ts';
 import { repeatWarnings, requireChanged, withDecision } from './decisions.ts';
-import { postExample } from './examples.ts';
+import { postExample, postsTag } from './examples.ts';
 import { asDraft, fanOutOrLeave, type LoadedPost, loadPost } from './load.ts';
 import { reservePlan } from './quota.ts';
 import { requireWordForPlan } from './restore-word.ts';
@@ -150,7 +150,7 @@ export const publishPost = operation({
   id: 'publishPost',
   method: 'POST',
   path: '/posts/{id}/publish',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Publish or schedule a draft',
   description:
     'Runs every check that a draft skips, then schedules the draft as POST /posts does. A `schedule` in the body replaces the schedule of the draft.',

@@ -9,7 +9,7 @@ import { type Acted, type Call, operation } from '../call/operation.ts';
 import { invalid, notFound } from '../call/refusal.ts';
 import { ownStream, readRow } from '../call/rows.ts';
 import { ownClient } from './checks.ts';
-import { clearedRecycleExample, recycleExample } from './examples.ts';
+import { clearedRecycleExample, postsTag, recycleExample } from './examples.ts';
 
 /** What callers do with the recycling of a post. */
 
@@ -78,7 +78,7 @@ export const setPostRecycle = operation({
   id: 'setPostRecycle',
   method: 'PUT',
   path: '/posts/{id}/recycle',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Set recycle settings',
   description: [
     'Once the post is published, a copy of it goes out every `everyDays` days, as a new post that names it in `recycledFrom`. The days count from the publication of the post; each target is due at the wall-clock time that it had, in its own zone, also where the clocks change in between. On each account at least `everyDays` days less 12 hours lie between two publications: after a copy that went out late, the next one moves by whole days. A copy has the content of the post and goes to the same accounts, without the canceled targets and the disconnected accounts. It passes every check of POST /posts at its time, as if the caller of this operation posted it, and is held where an approval is required: by its clients then, by the role of the caller now, where the caller, or the owner of the key, has been removed or is a creator by then, and where a revise was approved for some of its accounts alone and another would get a new content by it. That a key has ended holds nothing.',
@@ -105,7 +105,7 @@ export const getPostRecycle = operation({
   id: 'getPostRecycle',
   method: 'GET',
   path: '/posts/{id}/recycle',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Get recycle settings',
   description: 'Of a post that nobody recycles, `enabled` is false and `everyDays` is null.',
   scope: 'posts.read',
@@ -129,7 +129,7 @@ export const clearPostRecycle = operation({
   id: 'clearPostRecycle',
   method: 'DELETE',
   path: '/posts/{id}/recycle',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Clear recycle settings',
   description:
     'No more copies are made; those that exist stay, also one that is not due yet. The answer shows the cleared settings; clearing them again answers the same.',

@@ -32,7 +32,7 @@ import { answerWithTargets, PostWarnings, withLiveCampaign } from './answers.ts'
 import { changedMembers, revisedBody } from './body.ts';
 import { Overtaken, planForCaller, Reads, requireAuthority } from './checks.ts';
 import { repeatWarnings, withDecision } from './decisions.ts';
-import { postDataExample } from './examples.ts';
+import { postDataExample, postsTag } from './examples.ts';
 import { loadPost, tendOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveBehind } from './quota.ts';
 
@@ -302,7 +302,7 @@ export const revisePost = operation({
   id: 'revisePost',
   method: 'POST',
   path: '/posts/{id}/revise',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Revise a scheduled post',
   description: [
     'Changes a post for its targets that are pending, held or failed; a failed one is tried again with the new content, at its time or at once where that has passed. Every check of POST /posts runs on the revised post, for exactly these targets, and the call is refused as a whole if one of them cannot go out.',

@@ -13,7 +13,7 @@ import { operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
 import { filtersOf } from './body.ts';
-import { postDataExample, postRowExample } from './examples.ts';
+import { postDataExample, postRowExample, postsTag } from './examples.ts';
 
 /**
  * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
@@ -96,7 +96,7 @@ export const getPost = operation({
   id: 'getPost',
   method: 'GET',
   path: '/posts/{id}',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'Get a post with its variants and targets',
   description: 'Right after a write of your own, send its X-Consistency-Token: the answer then shows that write.',
   scope: 'posts.read',
@@ -121,7 +121,7 @@ export const listPosts = operation({
   id: 'listPosts',
   method: 'GET',
   path: '/posts',
-  tag: 'posts',
+  tag: postsTag,
   summary: 'List posts',
   description: 'The newest first, without variants and targets: GET /posts/{id} has them.',
   scope: 'posts.read',

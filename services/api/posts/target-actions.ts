@@ -7,7 +7,7 @@ import { PostTarget, PostTargetReschedule } from '#schemas/http/post-target.ts';
 import { type Call, type One, operation } from '../call/operation.ts';
 import { invalid } from '../call/refusal.ts';
 import { answerTarget } from './answers.ts';
-import { targetExample } from './examples.ts';
+import { postTargetsTag, targetExample } from './examples.ts';
 import { type LoadedTarget, loadTarget, recordOrLeave, wakeOrLeave } from './load.ts';
 import { giveBackOrLeave, reserveFor } from './quota.ts';
 import { requireWordForRetry } from './restore-word.ts';
@@ -116,7 +116,7 @@ export const cancelPostTarget = operation({
   id: 'cancelPostTarget',
   method: 'POST',
   path: '/post-targets/{id}/cancel',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'Cancel a target that is not published yet',
   description:
     'A target that is canceled already is answered unchanged. If the publisher takes the target at the same moment, either outcome is possible: the answer, and later the target, say which. A target that the network’s own scheduler has (`handed_to_platform`) is first deleted there: the answer says `undo: pending`, and later the target is canceled with `undo: done`, or published with `undo: failed` where the network was faster. So is one that is being handed over to that scheduler (`publishing`), or whose hand-over has no known outcome yet (`outcome_unknown`): the network deletes it once it is known to have it. Less than a minute before its time: 409 `target_not_pending`.',
@@ -136,7 +136,7 @@ export const retryPostTarget = operation({
   id: 'retryPostTarget',
   method: 'POST',
   path: '/post-targets/{id}/retry',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'Queue a failed or rate-limited target again',
   description:
     'The next attempt starts at once, also where its failure is not retryable; `scheduledAt` stays as it was planned. A target with an unknown outcome is refused: the network is asked first, since a repeat could publish twice.',
@@ -156,7 +156,7 @@ export const reschedulePostTarget = operation({
   id: 'reschedulePostTarget',
   method: 'POST',
   path: '/post-targets/{id}/reschedule',
-  tag: 'post-targets',
+  tag: postTargetsTag,
   summary: 'Move a target to another time',
   description:
     'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval, and while the network’s own scheduler has it (`handed_to_platform`): then the answer says `undo: pending` and has the old time, until the network has deleted the post. A native target is handed over again at its new time where the network takes it, else it becomes managed; a managed target stays managed. A target that the network publishes within a minute, or that is about to be canceled: 409 `target_not_pending`.',

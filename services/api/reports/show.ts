@@ -26,12 +26,19 @@ import {
 } from '#schemas/http/report.ts';
 import { exportDays, type ReportFormat } from '#schemas/report.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
-import { type Call, operation } from '../call/operation.ts';
+import { type Call, operation, type Tag } from '../call/operation.ts';
 import { notFound, Refusal } from '../call/refusal.ts';
 import { lastOf, readRow, writtenRow } from '../call/rows.ts';
 import { unavailable } from '../media/checks.ts';
 import { exampleExport, exampleReport, exampleRun, exampleSummary } from './examples.ts';
 import { maxWaiting, requireRoomForRun } from './run-places.ts';
+
+export const reportsTag: Tag = {
+  place: 100,
+  name: 'reports',
+  noun: 'report',
+  about: 'Saved reports, their runs and their exported files.',
+};
 
 /** The longest part of the report's name in a file name, so that the days and the extension are never cut off. */
 const maxOfName = 150;
@@ -125,7 +132,7 @@ export const getReport = operation({
   id: 'getReport',
   method: 'GET',
   path: '/reports/{id}',
-  tag: 'reports',
+  tag: reportsTag,
   summary: 'Get a saved report and its runs',
   description:
     'With its newest 100 runs. A run is `running` until the figures of its days are final and its files are made; then the event `report.run.completed` or `report.run.failed` tells how it ended.',
@@ -148,7 +155,7 @@ export const listReports = operation({
   id: 'listReports',
   method: 'GET',
   path: '/reports',
-  tag: 'reports',
+  tag: reportsTag,
   summary: 'List saved reports, newest first',
   description: 'The list leaves out their runs; GET /reports/{id} has them.',
   scope: 'reports.read',
@@ -178,7 +185,7 @@ export const getReportExport = operation({
   id: 'getReportExport',
   method: 'GET',
   path: '/reports/{id}/exports/{runId}',
-  tag: 'reports',
+  tag: reportsTag,
   summary: 'Get the address of an export of a completed run',
   description: `The address is presigned: its holder may read the file for 15 minutes, and each call gives a new one. The call also finds a run that GET /reports/{id} no longer shows. A run that is still running, or has failed, is refused with \`run_not_completed\`. The files are kept for ${exportDays} days after the run was completed, or until its client is erased; then the answer is 404.`,
   scope: 'reports.read',
@@ -230,7 +237,7 @@ export const runReport = operation({
   id: 'runReport',
   method: 'POST',
   path: '/reports/{id}/runs',
-  tag: 'reports',
+  tag: reportsTag,
   summary: 'Start a run of a saved report now',
   description: `The run counts the days of the report's \`window\` before today, in the zone of the workspace; its schedule goes on as it is. The answer comes at once, with the run as \`running\`: it waits until the figures of its days are final, at most 6 hours, and is then made. The event \`report.run.completed\` or \`report.run.failed\` tells how it ended; then GET /reports/{id}/exports/{runId} has the address of its files. At most ${maxWaiting} requested runs of a workspace wait at once.`,
   scope: 'reports.manage',

@@ -18,7 +18,7 @@ import { filtersOf } from '../posts/body.ts';
 import { requireEventType, requireTypeFilter } from './checks.ts';
 import { findDispatched, readDispatched } from './dispatched.ts';
 import { ownLive, readWebhook } from './endpoints.ts';
-import { exampleDelivery, examplePending } from './examples.ts';
+import { exampleDelivery, examplePending, webhooksTag } from './examples.ts';
 
 /**
  * Deliveries of one endpoint: those that the dispatcher has minted, and those that a caller requested and that are not
@@ -106,7 +106,7 @@ export const listWebhookDeliveries = operation({
   id: 'listWebhookDeliveries',
   method: 'GET',
   path: '/webhooks/{id}/deliveries',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'List the deliveries of an endpoint, newest first',
   description: 'Each delivery has its attempts so far. Deliveries are kept for 30 days.',
   scope: 'webhooks.read',
@@ -146,7 +146,7 @@ export const getWebhookDelivery = operation({
   id: 'getWebhookDelivery',
   method: 'GET',
   path: '/webhooks/{id}/deliveries/{deliveryId}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Get a delivery with its attempts',
   scope: 'webhooks.read',
   limited: 'refused',
@@ -166,7 +166,7 @@ export const resendWebhookDelivery = operation({
   id: 'resendWebhookDelivery',
   method: 'POST',
   path: '/webhooks/{id}/deliveries/{deliveryId}/resend',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Send a delivery again',
   description:
     'The service sends the delivery again under the same event id, whatever its status is and also while the endpoint is off. It is due now, and its schedule of retries starts again. The count of attempts goes on.',
@@ -200,7 +200,7 @@ export const testWebhook = operation({
   id: 'testWebhook',
   method: 'POST',
   path: '/webhooks/{id}/test',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Send a signed test delivery',
   description:
     'The service sends the example data of the type once, whether or not the endpoint subscribes to it and also while the endpoint is off. The answer is the queued delivery; GET it to see its outcome.',

@@ -20,7 +20,7 @@ import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { ownStream, ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
 import { requireEndpoint } from './checks.ts';
-import { exampleSecret, exampleWebhook } from './examples.ts';
+import { exampleSecret, exampleWebhook, webhooksTag } from './examples.ts';
 import { requireRoom } from './room.ts';
 
 /** An endpoint as its owner sees it, and the one that a path names. */
@@ -94,7 +94,7 @@ export const registerWebhook = operation({
   id: 'registerWebhook',
   method: 'POST',
   path: '/webhooks',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Register a webhook endpoint',
   description:
     'The endpoint gets events from now on. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs. A workspace has at most 50 endpoints, unless the installation sets another limit.',
@@ -130,7 +130,7 @@ export const getWebhook = operation({
   id: 'getWebhook',
   method: 'GET',
   path: '/webhooks/{id}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Get a webhook endpoint',
   scope: 'webhooks.read',
   limited: 'refused',
@@ -151,7 +151,7 @@ export const listWebhooks = operation({
   id: 'listWebhooks',
   method: 'GET',
   path: '/webhooks',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'List webhook endpoints, newest first',
   scope: 'webhooks.read',
   limited: 'refused',
@@ -178,7 +178,7 @@ export const updateWebhook = operation({
   id: 'updateWebhook',
   method: 'PATCH',
   path: '/webhooks/{id}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Change a webhook endpoint, turn it off or on',
   description:
     'Only the members that are sent change. When you turn on an endpoint that the service disabled, it gets the events it missed, at most 72 hours back. When you turn on an endpoint that you turned off, it does not: use a replay.',
@@ -213,7 +213,7 @@ export const deleteWebhook = operation({
   id: 'deleteWebhook',
   method: 'DELETE',
   path: '/webhooks/{id}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Delete a webhook endpoint and its deliveries',
   description:
     'The endpoint gets no more deliveries, and its secrets stop signing. Every other operation then answers 404; deleting it again answers the same.',
@@ -241,7 +241,7 @@ export const rotateWebhookSecret = operation({
   id: 'rotateWebhookSecret',
   method: 'POST',
   path: '/webhooks/{id}/rotate-secret',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Give a webhook endpoint a new signing secret',
   description:
     'The former secret goes on signing beside the new one for 24 hours; at most five secrets sign at once. Only this answer shows `secret`; a repeat with the same key shows it again for 24 hours, while it still signs.',

@@ -1,3 +1,12 @@
+import type { Tag } from '../call/operation.ts';
+
+export const webhooksTag: Tag = {
+  place: 110,
+  name: 'webhooks',
+  noun: 'webhook',
+  about: 'Endpoints that receive events, their signing secrets, deliveries and replays.',
+};
+
 /** Values of the contract's examples about webhooks: one endpoint, its test and its replay. */
 
 const at = '2026-01-31T08:00:00.000Z';

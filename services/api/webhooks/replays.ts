@@ -14,7 +14,7 @@ import { lastOf } from '../call/rows.ts';
 import { requireKnownEvents } from './checks.ts';
 import { isDispatched, lookMs, readDispatched } from './dispatched.ts';
 import { ownLive, readWebhook } from './endpoints.ts';
-import { exampleReplay } from './examples.ts';
+import { exampleReplay, webhooksTag } from './examples.ts';
 
 /** Replays of one endpoint. The endpoint's stream holds the requests; the dispatcher carries them out. */
 
@@ -137,7 +137,7 @@ export const replayWebhook = operation({
   id: 'replayWebhook',
   method: 'POST',
   path: '/webhooks/{id}/replays',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Send the events of a time range again',
   description:
     'The service sends every event of the time range again, also events from before the endpoint existed, under their original event ids. Each gets a new delivery; new events go first. At most three replays of an endpoint run at once.',
@@ -187,7 +187,7 @@ export const getWebhookReplay = operation({
   id: 'getWebhookReplay',
   method: 'GET',
   path: '/webhooks/{id}/replays/{replayId}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Get the progress of a replay',
   scope: 'webhooks.manage',
   limited: 'refused',
@@ -207,7 +207,7 @@ export const cancelWebhookReplay = operation({
   id: 'cancelWebhookReplay',
   method: 'DELETE',
   path: '/webhooks/{id}/replays/{replayId}',
-  tag: 'webhooks',
+  tag: webhooksTag,
   summary: 'Cancel a replay',
   description:
     'Its deliveries that are not sent yet are canceled with it. A replay that has ended is answered unchanged; if the replay ends at the same time, either outcome is possible.',
