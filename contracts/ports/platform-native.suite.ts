@@ -163,13 +163,13 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
   );
 
   t(
-    'a worker that dies between the boundary append and the call leaves a hand-over that is absent',
+    'a hand-over whose time is over before its call left sent nothing, and is absent to whoever asks',
     each(async (platform) => {
       const asked = await request(platform);
       const { outcome, steps } = await attempt(asked, (one) => {
-        one.dieAtBoundary = true;
+        one.lateAtBoundary = true;
       });
-      kind(outcome, 'unknown');
+      kind(outcome, 'nothing_sent');
       kind(await verify(asked, { boundary: steps.crossed, nativeId: null }), 'absent');
     }),
   );

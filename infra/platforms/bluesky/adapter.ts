@@ -17,7 +17,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { commentTooLate } from '../kit/errors.ts';
+import { commentTooLate, publishTooLate } from '../kit/errors.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import { nothingSent } from '../shared/outcomes.ts';
 import { commentOn } from './comment.ts';
@@ -88,7 +88,7 @@ export class BlueskyAdapter implements PlatformAdapter {
       await steps.checkpoint('record', { key, createdAt, hash, record: record.members });
     }
     const signal = await steps.boundary({ key: plan.key, contentHash: plan.hash });
-    if (signal.aborted) return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+    if (signal.aborted) return publishTooLate;
     return this.#write(session, subject, plan, record.members, signal);
   }
 

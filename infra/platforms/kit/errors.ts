@@ -246,8 +246,8 @@ const tooLate = 'the deadline passed before the call was made';
 /** The time of a comment was over before its call: nothing was sent, and the next try makes it. */
 export const commentTooLate = { kind: 'deferred', failure: failureOf('later', null, tooLate) } as const;
 
-/** The same of a post, behind its boundary. */
-export const publishTooLate = { kind: 'unknown', failure: unknown(tooLate) } as const;
+/** The same of a post, behind its boundary: whoever recorded that makes its one call, and makes none now. */
+export const publishTooLate = { kind: 'nothing_sent', failure: failureOf('later', null, tooLate) } as const;
 
 /** The network took a post or a comment, and its answer does not say which it is. */
 export const noIdOfPost = { kind: 'unknown', failure: unknown('the answer has no id of the post') } as const;

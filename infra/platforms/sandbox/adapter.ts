@@ -252,7 +252,7 @@ export class SandboxNetwork implements PlatformAdapter, InsightsSource, AccountS
     // No await from this check to the call: a worker that was suspended before it makes no call after the deadline.
     if (signal.aborted) {
       line.close();
-      return { kind: 'unknown', failure: unknown('the deadline passed before the call was made') };
+      return { kind: 'nothing_sent', failure: down('the deadline passed before the call was made') };
     }
     const reply = this.#call({ ...request, media, key, callStartedAt: new Date() }, crossing, signal);
     // At the deadline the adapter stops waiting for the call, which may still take effect, as on any network.

@@ -12,7 +12,7 @@
  * | `token_death`    | no longer accepts the connection                                    | failed              |
  * | `down`           | does not answer before the boundary, nor when reconciling           | deferred, undecided |
  * | `slow`           | prepares the post for the time given (default 5 s)                  | published           |
- * | `hang`           | the worker hangs between the boundary append and the call           | published, unknown  |
+ * | `hang`           | the worker hangs between the boundary append and the call           | published, nothing_sent |
  * | `timeout_before` | takes the call, makes nothing, never answers                        | unknown, absent     |
  * | `timeout_after`  | makes the post, never answers                                       | unknown, present    |
  * | `error_before`   | answers 500 and made nothing                                        | unknown, absent     |

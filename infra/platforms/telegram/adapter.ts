@@ -15,7 +15,7 @@ import type {
   RemovalRequest,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { commentTooLate, unknown } from '../kit/errors.ts';
+import { commentTooLate, publishTooLate, unknown } from '../kit/errors.ts';
 import { textIn } from '../shared/members.ts';
 import { postOf, publishedAs } from './answers.ts';
 import type { ApiResult } from './api.ts';
@@ -57,8 +57,6 @@ const commentOn = async (
     ? { kind: 'unknown', failure: unknown('the answer names no message') }
     : { kind: 'posted', externalId: made.externalId };
 };
-
-const tooLate = unknown('the deadline passed before the call was made');
 
 export class TelegramAdapter implements PlatformAdapter {
   readonly boundaryDeadlineMs: number;
@@ -108,7 +106,7 @@ export class TelegramAdapter implements PlatformAdapter {
         signal,
       );
     const signal = await steps.boundary({ chatId: chat.chatId, method: first.method });
-    if (signal.aborted) return { kind: 'unknown', failure: tooLate };
+    if (signal.aborted) return publishTooLate;
     let to = chat;
     let result = await send(first, to, signal);
     // The refusal of a chat that moved made nothing, so one more call is the same crossing.

@@ -413,7 +413,7 @@ suite('sandbox network', (t) => {
   t('a worker that hung past its deadline makes no call', async () => {
     const asked = request('linkedin', { content: 'a [[sandbox:hang once 600ms]]' });
     const { outcome } = await publish(asked);
-    equal(outcome.kind, 'unknown');
+    equal(outcome.kind, 'nothing_sent');
     // A late call would stand in the ledger before these calls, which follow it on every line.
     const brief = () => publish(request('linkedin', { content: 'a [[sandbox:hang once 50ms]]' }));
     for (const later of await Promise.all(Array.from({ length: 8 }, brief))) equal(later.outcome.kind, 'published');
