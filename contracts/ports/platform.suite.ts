@@ -62,6 +62,11 @@ export interface Harness {
   ended?(platform: Platform): Promise<PlatformAdapter>;
   /** An account that may post twice in a day, or whose app may, as the network counts days. Absent: none can be made so. */
   dayLimited?(platform: Platform): CommentRequest['account'];
+  /**
+   * Of a network that fetches pictures from addresses alone that are the operator's by a file there: a post whose picture it does
+   * not take once, since it finds no such file. Absent, and null: it takes the bytes, or any address.
+   */
+  unproven?(platform: Platform): Promise<Pick<PublishRequest, 'content' | 'media'> | null>;
   /** An account whose owner did not grant the permission to comment; null: the network has no such permission. */
   silent(platform: Platform): CommentRequest['account'] | null;
   /** Overrides without which the platform publishes nothing. */
@@ -453,6 +458,26 @@ export function platformSuite(t: Cases, start: () => Promise<Harness>): void {
         if (wanted === 'deferred') assert.ok(!steps.log.includes('boundary'), 'deferred is before the boundary');
         assert.deepEqual(await harness.posts(asked.targetId), []);
       }
+    }),
+  );
+
+  t(
+    'an address of a picture that is not proven to be the operator’s is theirs to mend: the post waits, and goes out then',
+    each(async (platform) => {
+      const over = await harness.unproven?.(platform);
+      if (over == null) return;
+      const asked = await request(platform, over);
+      const { outcome, steps } = await attempt(asked);
+      const { failure } = kind(outcome, 'deferred');
+      assert.deepEqual(
+        [failure.actor, failure.retryable],
+        ['service', true],
+        'neither the author nor the account is at fault',
+      );
+      assert.ok(!steps.log.includes('boundary'));
+      assert.deepEqual(await harness.posts(asked.targetId), []);
+      const { externalId } = kind((await attempt(next(asked, steps))).outcome, 'published');
+      assert.deepEqual(await harness.posts(asked.targetId), [externalId]);
     }),
   );
 

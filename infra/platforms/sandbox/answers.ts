@@ -71,6 +71,12 @@ export const versionEnded = (version: string): Failure => ({
   platformCode: '426',
 });
 
+/** Only the operator can prove that the addresses of files are the operator's: the post waits. */
+export const addressUnproven = (platformCode: string): Failure => ({
+  ...plain('transient', 'network_down', true, 'service', 'The ownership of the address is not verified'),
+  platformCode,
+});
+
 /** The network's own scheduler refuses: a time outside of its window, or to delete a post that is (nearly) published. */
 export const schedulerRefused = (platform: Platform, name: 'outside_window' | 'too_late'): Failure => ({
   ...(name === 'outside_window'

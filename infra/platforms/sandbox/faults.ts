@@ -28,6 +28,12 @@
  * | `processing_failed` | accepts the post, and refuses it after the time given (default 5 s) | accepted, failed  |
  * | `processing_never`  | accepts the post, and never shows it                             | accepted, processing |
  *
+ * On networks that fetch a picture from addresses alone that are the operator's by a file there (tiktok); elsewhere plain text:
+ *
+ * | fault              | what the network does                                             | outcome             |
+ * |--------------------|-------------------------------------------------------------------|---------------------|
+ * | `address_unproven` | does not know the address of the picture as the operator's         | deferred            |
+ *
  * Faults of requests for figures; in the text for one post, in the account's name for all posts of the account:
  *
  * | fault                 | what the network does                                                              |
@@ -88,6 +94,7 @@ export const faultNames = [
   'processing_failed',
   'processing_never',
   'processing',
+  'address_unproven',
   'removed',
   'metrics_nonsense',
   'metrics_down',

@@ -93,6 +93,8 @@ export interface Imitation {
   readonly covers?: { readonly forbidden: string };
   /** The network looks at some posts before it shows them. Absent: it shows at once what it takes. */
   readonly processes?: true;
+  /** The network's code for a picture whose address is not the operator's by a file there. Absent: it wants no such proof. */
+  readonly unproven?: string;
   /** How the network calls us. Absent: it does not. */
   readonly calls?: Calls;
   /** Absent: the network has no scheduler. */

@@ -2,9 +2,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json, PublishOutcome, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { contentChanged, down, stillProcessing } from './answers.ts';
+import { addressUnproven, contentChanged, down, stillProcessing } from './answers.ts';
 import type { Fault } from './faults.ts';
 import { recordKey, segmentHash } from './ids.ts';
+import { imitations } from './imitations.ts';
 import type { Looked } from './media.ts';
 import type { Container, Network } from './network.ts';
 import type { SandboxOptions } from './options.ts';
@@ -29,6 +30,13 @@ export async function prepare(
   const { handle } = rulesOf(request.platform).publish;
   if (await firing(network, request, faults, 'down'))
     return { kind: 'deferred', failure: down('503 Service Unavailable') };
+  const { unproven } = imitations[request.platform];
+  if (
+    unproven !== undefined &&
+    request.media.some(({ kind }) => kind === 'image') &&
+    (await firing(network, request, faults, 'address_unproven'))
+  )
+    return { kind: 'deferred', failure: addressUnproven(unproven) };
   const slow = await firing(network, request, faults, 'slow');
   const processingMs = slow === null ? 0 : (slow.durationMs ?? 5000);
   if (handle === 'none' || handle === 'record_key') {

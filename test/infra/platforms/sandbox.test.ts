@@ -85,6 +85,12 @@ const harness = async () => {
     coverless: (platform: Platform) => account(platform, 'no-covers-acme'),
     platforms,
     account: (platform: Platform) => account(platform),
+    unproven: async (platform: Platform) => {
+      if (platform !== 'tiktok') return null;
+      clips ??= await clipForAdapter();
+      const picture = { ...clips, kind: 'image', use: 'feed', durationMs: null } as const;
+      return { content: 'Hi [[sandbox:address_unproven once]]', media: [picture] };
+    },
     dayLimited: (platform: Platform) => account(platform, 'day-limit-acme'),
     silent: (platform: Platform) => (asking.includes(platform) ? account(platform, 'no-comments-acme') : null),
     unreadable: (platform: Platform) => (platform === 'linkedin' ? account(platform, 'member-acme') : null),

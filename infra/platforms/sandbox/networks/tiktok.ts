@@ -53,6 +53,7 @@ export const tiktok: Imitation = {
   postIds: ({ random, code }) => ({ id: `7${digits(random, 18)}`, code }),
   comments: null,
   processes: true,
+  unproven: 'url_ownership_unverified',
   calls: tiktokCalls,
   postInsights,
   pastDays: 'none',
