@@ -1,6 +1,7 @@
 /** Logins with several accounts, and consents that must not outlive what they were for. */
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { type OwnTokensHarness, ownTokensSuite } from '#contracts/ports/own-tokens.suite.ts';
 import { consentOf, type OfferAccounts, type OfferedLogin } from '#infra/platforms/kit/consent.ts';
 import { type NetworkMethods, networkOf } from '#infra/platforms/kit/network.ts';
 import type { OAuthTable, RefreshStep, TokenStep } from '#infra/platforms/kit/oauth.ts';
@@ -25,6 +26,11 @@ const two: OfferedLogin = {
 const refreshStep: Omit<RefreshStep, 'kind'> = {
   ...{ method: 'POST', url: '{tokens}/token', as: 'form', minAgeMs: 0 },
   params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
+};
+/** As Meta gives a page its token. */
+const mint: TokenStep = {
+  ...{ method: 'GET', url: '{api}/{account}', as: 'query', isBare: true },
+  params: { fields: 'access_token', access_token: '{login}' },
 };
 /** The methods of a network of which a test needs none. */
 const none = {} as NetworkMethods;
@@ -119,10 +125,6 @@ suite('consent of the kit', (t) => {
   t(
     'a token of a page that the network ended is minted anew, by that of the login and once for all who met it',
     async () => {
-      const mint: TokenStep = {
-        ...{ method: 'GET', url: '{api}/{account}', as: 'query', isBare: true },
-        params: { fields: 'access_token', access_token: '{login}' },
-      };
       const own = await kitWorld({
         oauth: oauthOf({ mint, grant: 'person' }),
         errors: [{ status: 401, means: 'lapsed', renews: true }],
@@ -293,3 +295,40 @@ suite('consent of the kit', (t) => {
     assert.equal(asked?.headers.authorization, 'Bearer login');
   });
 });
+
+/** A network of the kit whose login has pages. */
+const pages = async (): Promise<OwnTokensHarness> => {
+  const world = await kitWorld({ oauth: oauthOf({ mint, grant: 'person' }) });
+  const { tables, app, ...tools } = world.bound;
+  const { connectors, refresher } = networkOf({ tables, offer: async () => two, methods: () => none }, tools, app);
+  const [connector] = connectors;
+  assert.ok(connector !== undefined && refresher !== undefined);
+  world.on('POST /tokens/token', { body: { access_token: 'the-login-token', scope: 'post' } });
+  const tokens = new Map(two.accounts.flatMap(({ profile, own }) => (own ? [[profile.externalId, own.token]] : [])));
+  const ids = [...tokens.keys()];
+  const asks = (id: string) => `GET /api/${id}`;
+  return {
+    ...{ platform: 'threads', connector, refresher, store: world.credentials },
+    returned: { answer: new Map([['code', 'c']]), kept: { verifier: 'v' } },
+    takes: (id, token) => tokens.get(id) === token,
+    endOwn: (id) => {
+      tokens.set(id, `page-${id} ${randomUUID()}`);
+      world.on(asks(id), { body: { id, access_token: tokens.get(id) } });
+    },
+    fail: () => {
+      for (const id of ids) world.on(asks(id), { status: 503 });
+    },
+    endLogin: () => {
+      const body = { error: 'invalid_grant', error_description: 'the-login-token has ended' };
+      for (const id of ids) world.on(asks(id), { status: 400, body });
+    },
+    asked: (id) =>
+      world.received.filter(
+        ({ method, path, query }) =>
+          `${method} ${path}` === asks(id) && query.get('access_token') === 'the-login-token',
+      ).length,
+    close: async () => world.close(),
+  };
+};
+
+suite('tokens that accounts of a login have of their own', (t) => ownTokensSuite(t, pages));
