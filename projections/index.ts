@@ -1,15 +1,14 @@
 import type { Topic } from '#schemas/topics.ts';
-import type { Model } from './engine/model.ts';
+import type { Model, Recount } from './engine/model.ts';
 import { accounts } from './models/accounts.ts';
 import { apiKeys } from './models/apikeys.ts';
 import { approvals } from './models/approvals.ts';
 import { campaigns } from './models/campaigns.ts';
-import { clients } from './models/clients.ts';
+import { clientAccounts, clients } from './models/clients.ts';
 import { grants } from './models/grants.ts';
 import { invites } from './models/invites.ts';
 import { media } from './models/media.ts';
-import { posts } from './models/posts.ts';
-import { clientAccounts, postTargetCounts, type Recount } from './models/recounts.ts';
+import { posts, postTargetCounts } from './models/posts.ts';
 import { reports } from './models/reports.ts';
 import { postTargets, targetsOfShape1 } from './models/targets.ts';
 import { teamInvites } from './models/team-invites.ts';

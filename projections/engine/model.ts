@@ -187,3 +187,22 @@ export const rowOf = <Own extends object>(model: Model<Own>, events: readonly De
   for (const event of events) row = applyEvent(model, event.stream.slice(model.kind.length + 1), row, event);
   return row;
 };
+
+/**
+ * Columns of a row that are counted from rows of other streams. The owner's row is locked first (see apply.ts), so two
+ * transactions that touch children of one owner run the recount one after the other, and the later one sees both. `$1`
+ * holds the owners' ids; `o` and `c` are the tables of owners and of children.
+ */
+export interface Recount {
+  /** Model that has the counted columns. */
+  readonly owner: string;
+  /** Models whose rows are counted; `by` is the column that names the owner. */
+  readonly children: readonly { readonly model: string; readonly by: string }[];
+  /**
+   * The owner with its columns counted from these children, where no other row is needed: when an owner and all its
+   * children are created in one batch, no other row can count. Must agree with the statements.
+   */
+  readonly countCreated?: (owner: Row<object>, children: readonly Row<object>[]) => Row<object>;
+  /** Statements in order. `table` gives the table of a model in the version that is written. */
+  readonly statements: (table: (model: string) => string) => readonly string[];
+}

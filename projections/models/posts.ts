@@ -7,7 +7,7 @@ import { asFacts } from '#runtime/eventing/domain-store.ts';
 import type { Platform } from '#schemas/common.ts';
 import { type PostBody, type PostEvent, type PostStatus, searchedCharacters } from '#schemas/post.ts';
 import type { TargetStatus } from '#schemas/target.ts';
-import { defineModel, type Handlers, type Row } from '../engine/model.ts';
+import { defineModel, type Handlers, type Recount, type Row } from '../engine/model.ts';
 import { toIso } from '../engine/rows.ts';
 import { postPublisher } from '../webhooks/render/post.ts';
 import type { PostDecision } from './approvals.ts';
@@ -295,6 +295,56 @@ export const withTargets = (row: PostRow, all: readonly TargetRow[]): PostRow =>
     target_count: targets.length,
     fan_out_behind: targets.length < row.planned || lacks(row, plan === null ? all : targets),
   };
+};
+
+/** Targets that an intent names and can still reach. Only posts with an intent pay for the count. */
+const intentLags = (targets: string): string => `
+  exists (
+    select 1
+    from jsonb_array_elements(o.intents) i
+    join ${targets} t on t.post_id = o.id and t.post_revision >= coalesce(o.plan_revision, 0)
+      and i -> 'targetIds' ? t.id::text and not i -> 'skipped' ? t.id::text
+    where t.status = any (case i ->> 'kind'
+        when 'release' then array['awaiting_approval']
+        when 'revise' then array['awaiting_approval', 'pending', 'failed']
+        else array['awaiting_approval', 'pending', 'rate_limited', 'handed_to_platform'] end)
+      and t.applied_revision < (i ->> 'revision')::int)`;
+
+/**
+ * A post's targets of the plan in force. The same in TypeScript: `withTargets`. NOTE: post by post
+ * (lateral): as a join Postgres may read the whole table of targets for each batch, and does so as long as it has no
+ * statistics. A post has at most 500 targets.
+ */
+export const postTargetCounts: Recount = {
+  owner: 'posts',
+  children: [{ model: 'post_targets', by: 'post_id' }],
+  countCreated: (owner, children) => withTargets(owner as PostRow, children as readonly TargetRow[]),
+  statements: (table) => [
+    `update ${table('posts')} o set
+       counts = c.counts, publishing_count = c.publishing, scheduled_at = c.due, platforms = c.platforms,
+       target_count = c.total,
+       fan_out_behind = c.total < o.planned or (o.intents <> '[]' and ${intentLags(table('post_targets'))})
+     from (
+       select p.id, counted.*
+       from ${table('posts')} p cross join lateral (
+         select coalesce(sum(n), 0)::int as total,
+           jsonb_build_object('total', coalesce(sum(n), 0)) || coalesce(jsonb_object_agg(status, n), '{}') as counts,
+           coalesce(sum(n) filter (where status in ('publishing', 'processing')), 0)::int as publishing,
+           coalesce(min(due) filter (where status <> 'canceled'), min(due)) as due,
+           coalesce(
+             (select array_agg(distinct one order by one) from unnest(string_to_array(string_agg(platforms, ','), ',')) one),
+             '{}') as platforms
+         from (
+           select t.status, count(*) as n, min(t.due_at) as due, string_agg(distinct t.platform, ',') as platforms
+           from ${table('post_targets')} t
+           where t.post_id = p.id and t.post_revision >= p.plan_revision
+           group by t.status
+         ) by_status
+       ) counted
+       where p.id = any($1::uuid[])
+     ) c
+     where o.id = c.id and o.revision >= 0`,
+  ],
 };
 
 /** Columns of a post that an answer is rendered from. */

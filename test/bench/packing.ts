@@ -10,7 +10,7 @@ import { registerHooks } from 'node:module';
 import pg from 'pg';
 import type { EventToAppend } from '#contracts/ports/event-store.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import type { Known } from '#infra/postgres/packing/known-uuids.ts';
+import type { Known } from '#infra/postgres/packing/form.ts';
 import { pack } from '#infra/postgres/packing/pack.ts';
 import { unpack } from '#infra/postgres/packing/unpack.ts';
 import { sharedServer } from '#test/support/postgres.ts';

@@ -4,13 +4,15 @@ import {
   hashCode,
   hexValue,
   instantCode,
+  type Known,
+  KnownUuids,
   knownCode,
   longWordCode,
+  parseUuid,
   uuidCode,
   uuidLength,
   wordCode,
 } from './form.ts';
-import { type Known, KnownUuids, parseUuid } from './known-uuids.ts';
 import { words } from './words.ts';
 
 /**

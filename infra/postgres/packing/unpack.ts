@@ -4,13 +4,14 @@ import {
   copyOf,
   hashCode,
   instantCode,
+  type Known,
+  KnownUuids,
   knownCode,
   longWordCode,
   uuidCode,
   uuidLength,
   wordCode,
 } from './form.ts';
-import { type Known, KnownUuids } from './known-uuids.ts';
 import { words } from './words.ts';
 
 const hashBytes = 32;

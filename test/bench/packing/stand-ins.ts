@@ -5,7 +5,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import type { Known } from '#infra/postgres/packing/known-uuids.ts';
+import type { Known } from '#infra/postgres/packing/form.ts';
 
 /**
  * `zstd --train-fastcover --maxdict=16384` over 2,394 events of the tour and of `streams.ts`, with other uuids, hashes

@@ -4,7 +4,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { type EventToAppend, maxAppendBytes } from '#contracts/ports/event-store.ts';
 import { appendGroup } from '#infra/postgres/event-store.sql.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import type { Known } from '#infra/postgres/packing/known-uuids.ts';
+import type { Known } from '#infra/postgres/packing/form.ts';
 import { pack } from '#infra/postgres/packing/pack.ts';
 import { unpack } from '#infra/postgres/packing/unpack.ts';
 import { words } from '#infra/postgres/packing/words.ts';
