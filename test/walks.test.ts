@@ -123,10 +123,17 @@ suite('the walks of the papers', (t) => {
   });
 
   t('CONTRIBUTING, a new network: as many files as it counts', () => {
-    const [, x = '', telegram = '', bluesky = ''] =
-      /counts (\d+) files for X, (\d+) for\s+Telegram and (\d+) for Bluesky/.exec(textOf('CONTRIBUTING.md')) ?? [];
+    const said = /counts (\d+ files for X[\s\S]*?):/.exec(textOf('CONTRIBUTING.md'))?.[1] ?? '';
+    const counts = [...said.matchAll(/(\d+)(?: files)?\s+for\s+(\w+)/g)].map(([, files = '', name = '']) => ({
+      files,
+      name,
+    }));
+    assert.deepEqual(
+      counts.map(({ name }) => name),
+      ['X', 'Pinterest', 'Threads', 'LinkedIn', 'Telegram', 'Bluesky'],
+    );
     const count = (name: string): number => globSync(`infra/platforms/${name}/**/*.ts`, { cwd: root }).length;
-    assert.deepEqual([x, telegram, bluesky].map(Number), ['x', 'telegram', 'bluesky'].map(count));
+    for (const { files, name } of counts) assert.equal(Number(files), count(name.toLowerCase()), name);
   });
 
   t(
