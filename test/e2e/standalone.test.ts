@@ -3,17 +3,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { hash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import {
-  cpSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -21,14 +11,12 @@ import { livePostmaster } from '#infra/postgres/embedded.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
 import { locate } from '#infra/postgres/server-files.ts';
-import { tourName } from '#services/workflows/provision.ts';
 import { callerOf } from '#test/support/http.ts';
 import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
 import { slowness } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, run, type StartOptions, start } from '#test/support/processes.ts';
-import { curlCall } from '#test/support/shell-words.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -84,23 +72,20 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   let first: Process;
   /** Left running for the next test, as a start takes seconds of all processors. */
   let last: Process;
-  /** Of the workspace of the tour. */
+  /** Of the workspace that the first start made. */
   let testKey = '';
   let liveKey = '';
   /** Token of its Owner. */
   let session = '';
+  /** A clip that every network takes. */
+  let mediaId = '';
   let before: unknown;
 
   const get = async (one: Process, key: string, of: string) => callerOf(() => baseUrl(one), key).get(of);
   const publishedCount = async (one: Process): Promise<number> =>
     (await get(one, testKey, '/post-targets?status=published&limit=100')).rows.length;
 
-  /** Of whatever day the sandbox thinks it is: the tour moves its clock. */
-  const figures = (one: Process, of: string) => {
-    const day = (shift: number) => new Date(Date.now() + shift * 86_400_000).toISOString().slice(0, 10);
-    return get(one, testKey, `/analytics/${of}?from=${day(-30)}&to=${day(330)}`);
-  };
-  const overview = (one: Process) => figures(one, 'overview');
+  const overview = (one: Process) => get(one, testKey, '/analytics/overview');
   const overviewShown = (one: Process, what: string, wanted: (asOf: string | null) => boolean) =>
     until(
       what,
@@ -117,8 +102,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
       return JSON.parse(output.split('\n').at(-1) ?? '');
     };
     const all = await admin('workspace', 'list');
-    const tour = all.find(({ name }: { readonly name: string }) => name === tourName);
-    const [owner] = await admin('member', 'list', '--workspace', tour.workspaceId);
+    const [owner] = await admin('member', 'list', '--workspace', all[0].workspaceId);
     return (await admin('session', owner.id ?? owner.memberId, '--mode', 'test')).secret;
   };
   /** The Owner asks for fresh figures. */
@@ -152,22 +136,19 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     }
   });
 
-  t('the first start shows its keys once, runs the main job, and serves', async () => {
-    // With the tour, which shows a week of figures.
-    first = await standalone({ ...asShipped, within: 150_000 });
+  t('a first start with --no-tour is empty, serves, and does the main job when it is called', async () => {
+    first = await standalone({ ...asShipped, args: ['--data', dataDir, '--port', '0', '--no-tour'], within: 60_000 });
     const output = first.output();
-    const [ownKey = ''] = /sk_test_\S+/.exec(output) ?? [];
-    testKey = /Bearer (sk_test_[^']+)' '\S+\/analytics\/overview'/.exec(output)?.[1] ?? '';
+    assert.doesNotMatch(output, /main job/);
+    testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
     liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
-    assert.equal(output.split(liveKey).length, 2, 'the live key stands there once');
-    assert.match(output, /10 of 10 targets published/);
-    assert.equal((await get(first, testKey, '/agency')).data.mode, 'test');
-    assert.equal((await get(first, liveKey, '/agency')).data.mode, 'live');
+    assert.deepEqual((await get(first, testKey, '/clients')).rows, []);
+    const http = callerOf(() => baseUrl(first), testKey);
+    const { clientId } = await prepare(http);
+    mediaId = await upload(http);
+    await published(http, (await compose(http, clientId, { type: 'now' }, {}, mediaId)).data.id);
     assert.equal(await publishedCount(first), 10);
-    assert.deepEqual((await get(first, ownKey, '/clients')).rows, [], 'the tour was elsewhere');
     before = (await get(first, testKey, '/posts?limit=100')).rows.at(-1);
-    assert.equal(statSync(path.join(dataDir, 'secret.key')).mode & 0o777, 0o600);
-    assert.equal(statSync(path.join(dataDir, 'pg.password')).mode & 0o777, 0o600);
   });
 
   t('for operators /readyz names every check and /metrics each thread; callers see neither', async () => {
@@ -188,42 +169,6 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     const reported = await fetch(baseUrl(first).replace('/v1', '/readyz'));
     assert.deepEqual([reported.status, await reported.json()], [200, { status: 'ready' }]);
     assert.equal((await fetch(baseUrl(first).replace('/v1', '/metrics'))).status, 404);
-  });
-
-  t('the curl lines that it prints work', async () => {
-    const lines = [...first.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
-    assert.equal(lines.length, 4);
-    for (const [, header, url] of lines) {
-      const answer = await fetch(
-        url ?? '',
-        header ? { headers: { authorization: header.replace('Authorization: ', '') } } : {},
-      );
-      assert.equal(answer.status, 200, url);
-      assert.ok(JSON.stringify(await answer.json()).length > 100);
-    }
-  });
-
-  t('the post that it prints after the tour is one to paste: two targets, published', async () => {
-    const [curl = ''] = /curl -s -X POST [\s\S]*?\n {4}-d '[^']+'/.exec(first.output()) ?? [];
-    const call = curlCall(curl, {});
-    const answer = await fetch(call.url, call);
-    const { data } = (await answer.json()) as { readonly data: { readonly id: string } };
-    assert.equal(answer.status, 200, JSON.stringify(data));
-    const statusOf = async () => (await get(first, testKey, `/posts/${data.id}`)).data;
-    await until('it is published', async () => (await statusOf()).status === 'published');
-    assert.equal(((await statusOf()).targets as readonly unknown[]).length, 2);
-  });
-
-  t('the curl line of the README works', async () => {
-    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
-    const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
-    for (const [, block = ''] of readme.matchAll(/```\n(curl[^`]+)```/g)) {
-      assert.doesNotMatch(block, /\$\(|`/, 'it takes a program beside curl, which a bare machine may lack');
-    }
-    const clientId = (await get(first, testKey, '/clients?limit=1')).rows[0]?.id ?? '';
-    const call = curlCall(curl.replaceAll('<client>', clientId), { POSTLINE_KEY: testKey });
-    const answer = await fetch(call.url.replace('http://127.0.0.1:8080/v1', baseUrl(first)), call);
-    assert.equal(answer.status, 200, await answer.text());
   });
 
   t('the embedded engine serves figures, and its death costs at most one answer', async () => {
@@ -399,7 +344,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable']);
     assert.ok(Number(refused.headers.get('retry-after')) > 0);
     const { clientId } = await prepare(http, { name: 'No figures', usernames: {} });
-    const post = await compose(http, clientId, { type: 'now' }, {}, await upload(http));
+    const post = await compose(http, clientId, { type: 'now' }, {}, mediaId);
     await published(http, post.data.id);
     await refresh(lacking);
     assert.equal((await overview(lacking)).status, 503);
@@ -411,7 +356,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     await until(
       'its figures',
       async () => {
-        const { data } = await figures(complete, `posts/${post.data.id}`);
+        const { data } = await get(complete, testKey, `/analytics/posts/${post.data.id}`);
         return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
       },
       sparing,
@@ -438,7 +383,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     // Work in flight: a post whose targets are being published when the signal comes.
     const http = callerOf(() => baseUrl(one), testKey);
     const { clientId } = await prepare(http, { name: 'In flight', usernames: {} });
-    const post = await compose(http, clientId, { type: 'now' }, {}, await upload(http));
+    const post = await compose(http, clientId, { type: 'now' }, {}, mediaId);
     one.signal('SIGINT');
     one.signal('SIGINT');
     const { code, ms } = await one.exited();
@@ -483,19 +428,20 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.match(log.at(-1) ?? '', /"msg":"stopped"/);
   });
 
-  t('Ctrl-C in the middle of the first tour drains', async () => {
+  t('Ctrl-C in the middle of a tour drains: of the first one, and of one that --tour asks for', async () => {
     const fresh = dataFolder();
-    const one = await start(main, {
-      args: ['--data', fresh.dataDir, '--port', '0'],
-      readyAt: /client created/,
-      group: true,
-    });
-    one.signal('SIGINT');
-    const { code } = await one.exited();
-    assert.equal(code, 0, one.output());
-    assert.match(one.output(), /Draining/);
-    assert.ok(!/aborted|The log says more|Serving/.test(one.output()), one.output());
-    assert.equal(livePostmaster(locate(fresh.dataDir).cluster), undefined);
+    for (const args of [
+      ['--data', fresh.dataDir],
+      ['--data', dataDir, '--tour'],
+    ]) {
+      const one = await start(main, { args: [...args, '--port', '0'], readyAt: /client created/, group: true });
+      one.signal('SIGINT');
+      const { code } = await one.exited();
+      assert.equal(code, 0, one.output());
+      assert.match(one.output(), /Draining/);
+      assert.ok(!/aborted|The log says more|Serving/.test(one.output()), one.output());
+      assert.equal(livePostmaster(locate(args[1] ?? '').cluster), undefined);
+    }
     await fresh.drop();
   });
 

@@ -1,12 +1,21 @@
+/** What `npm start` performs before the reader's eyes, and what it prints to be tried: at a first start and later. */
 import assert from 'node:assert/strict';
+import { readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
 import { platforms } from '#schemas/common.ts';
+import { tourName } from '#services/workflows/provision.ts';
 import { fuzz, install, prepare } from '#test/fuzz/recipe.ts';
 import { freely, touredBy } from '#test/fuzz/service.ts';
+import { callerOf } from '#test/support/http.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type Pds, sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
+import { curlCall } from '#test/support/shell-words.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+const main = 'services/standalone/main.ts';
 
 /** Where no registry answers, the tour stays in the sandbox. */
 const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
@@ -40,13 +49,6 @@ const fuzzing = await install(() => undefined).then(
   (bin) => ({ bin }),
   (error: Error) => ({ missing: error.message }),
 );
-
-interface Overview {
-  readonly asOf: string | null;
-  readonly to: string;
-  readonly totals: Readonly<Record<string, number | null>>;
-  readonly byPlatform: readonly unknown[];
-}
 
 /** In the zone of the first workspace. */
 const today = (): string =>
@@ -118,60 +120,92 @@ const assertPassed = (output: string): void => {
 
 suite('the tour', { timeoutMs: 480_000 }, (t) => {
   const folder = dataFolder();
-  let firstKey = '';
-  /** Has taken a tour, and serves to the end of the file. */
+  const { dataDir } = folder;
+  /** Has taken a tour, and serves until `--tour-only` needs the folder. */
   let service: Process;
+  /** Of the workspace that the first start makes, and of that of the tour. */
+  let ownKey = '';
+  let tourKey = '';
   t.after(() => folder.drop());
 
-  t('--tour-only ends with 0 and ten published targets', async () => {
-    const args = ['--data', folder.dataDir, '--port', '0', '--tour-only'];
-    const real = 'missing' in opened ? null : await accountOf(opened.pds);
-    const { code, output } = await run('services/standalone/main.ts', { args, env: real?.env ?? {}, within: 120_000 });
-    assert.equal(code, 0, output);
-    firstKey = /test key \(sandbox[^)]*\) +(sk_test_\S+)/.exec(output)?.[1] ?? '';
-    if (real !== null) {
-      const [post, ...more] = await real.posts();
-      assert.match(String(post?.value.text), /^Winter menu is here/, 'the network has it, read from there');
-      assert.deepEqual(more, []);
-      assert.match(output, /bluesky published .*https:\/\/bsky\.app\/profile\/did:plc:\w+\/post\/\w+/);
-      assert.ok(!output.includes(real.password));
-    }
-    assertPassed(output);
-    assert.ok(!/Serving/.test(output), 'it does not stay');
-  });
+  const baseUrl = (): string => /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+  const by = (key: string) => callerOf(baseUrl, key);
 
-  t('runs again where it ran before, in a workspace of its own that shows its figures', async () => {
-    service = await start('services/standalone/main.ts', {
-      args: ['--data', folder.dataDir, '--port', '0', '--tour'],
+  t('the first start shows its keys once, runs the main job before the reader, and serves', async () => {
+    service = await start(main, {
+      args: ['--data', dataDir, '--port', '0'],
       env: freely,
       readyAt: /^Serving/m,
-      within: 120_000,
+      within: 150_000,
+      sources: true,
     });
     const output = service.output();
+    ownKey = /test key \(sandbox[^)]*\) +(sk_test_\S+)/.exec(output)?.[1] ?? '';
+    tourKey = /Bearer (sk_test_[^']+)' '\S+\/analytics\/overview'/.exec(output)?.[1] ?? '';
+    const liveKey = /sk_live_\S+/.exec(output)?.[0] ?? '';
+    assert.equal(output.split(liveKey).length, 2, 'the live key stands there once');
     assert.match(output, /10 of 10 targets published/);
     assertPassed(output);
-    // As it is printed, without dates.
-    const [, key = '', overview = ''] = /Bearer (sk_test_\S+)' '(\S+\/analytics\/overview)'/.exec(output) ?? [];
-    const get = async (url: string, by: string) => {
-      const answer = await fetch(url, { headers: { authorization: `Bearer ${by}` } });
+    assert.equal((await by(tourKey).get('/agency')).data.mode, 'test');
+    assert.equal((await by(liveKey).get('/agency')).data.mode, 'live');
+    assert.equal((await by(tourKey).get('/post-targets?status=published&limit=100')).rows.length, 10);
+    assert.deepEqual((await by(ownKey).get('/clients')).rows, [], 'the tour was elsewhere');
+    for (const file of ['secret.key', 'pg.password'])
+      assert.equal(statSync(path.join(dataDir, file)).mode & 0o777, 0o600, file);
+  });
+
+  t('the curl lines that it prints work, and show the figures of the tour', async () => {
+    const lines = [...service.output().matchAll(/^ +curl -s (?:-H '([^']+)' )?'([^']+)'$/gm)];
+    assert.equal(lines.length, 4);
+    for (const [, header, url] of lines) {
+      const answer = await fetch(
+        url ?? '',
+        header ? { headers: { authorization: header.replace('Authorization: ', '') } } : {},
+      );
       assert.equal(answer.status, 200, url);
-      return (await answer.json()) as { readonly data: Overview };
-    };
-    const { data } = await get(overview, key);
-    assert.ok(Number(data.totals.impressions) > 1_000, JSON.stringify(data.totals));
-    assert.equal(data.byPlatform.length, platforms.length);
-    const link = /(http\S+\/join\/\S+)/.exec(output)?.[1] ?? '';
+      assert.ok(JSON.stringify(await answer.json()).length > 100);
+    }
+    const printed = lines.map(([, , url = '']) => url).filter((url) => url.endsWith('/analytics/overview'));
+    assert.equal(printed.length, 1, 'without dates');
+    const { data } = await by(tourKey).get('/analytics/overview');
+    const totals = data.totals as Readonly<Record<string, number | null>>;
+    assert.ok(Number(totals.impressions) > 1_000, JSON.stringify(totals));
+    assert.equal((data.byPlatform as readonly unknown[]).length, platforms.length);
+    const link = /(http\S+\/join\/\S+)/.exec(service.output())?.[1] ?? '';
     assert.match(await (await fetch(link)).text(), /Tour of the sandbox/);
     // The clock of the first workspace's sandbox stands where it stood.
-    const theirs = await get(overview, firstKey);
-    assert.deepEqual([theirs.data.asOf, theirs.data.to], [null, today()]);
+    const { data: theirs } = await by(ownKey).get('/analytics/overview');
+    assert.deepEqual([theirs.asOf, theirs.to], [null, today()]);
+  });
+
+  t('the post that it prints after the tour is one to paste: two targets, published', async () => {
+    const [curl = ''] = /curl -s -X POST [\s\S]*?\n {4}-d '[^']+'/.exec(service.output()) ?? [];
+    const call = curlCall(curl, {});
+    const answer = await fetch(call.url, call);
+    const { data } = (await answer.json()) as { readonly data: { readonly id: string } };
+    assert.equal(answer.status, 200, JSON.stringify(data));
+    const statusOf = async () => (await by(tourKey).get(`/posts/${data.id}`)).data;
+    await until('it is published', async () => (await statusOf()).status === 'published');
+    assert.equal(((await statusOf()).targets as readonly unknown[]).length, 2);
+  });
+
+  t('the curl line of the README works', async () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const [, curl = ''] = /```\n(curl[^`]+)```/.exec(readme) ?? [];
+    for (const [, block = ''] of readme.matchAll(/```\n(curl[^`]+)```/g)) {
+      assert.doesNotMatch(block, /\$\(|`/, 'it takes a program beside curl, which a bare machine may lack');
+    }
+    const clientId = (await by(tourKey).get('/clients?limit=1')).rows[0]?.id ?? '';
+    const call = curlCall(curl.replaceAll('<client>', clientId), { POSTLINE_KEY: tourKey });
+    const answer = await fetch(call.url.replace('http://127.0.0.1:8080/v1', baseUrl()), call);
+    assert.equal(answer.status, 200, await answer.text());
   });
 
   const calls = `at least ${minCalls} generated calls of all operations get answers that the contract promises`;
   if ('missing' in fuzzing) t.skip(calls, fuzzing.missing);
   else
     t(calls, async () => {
-      const called = await touredBy(service, { args: ['--data', folder.dataDir] });
+      const called = await touredBy(service, { args: ['--data', dataDir] });
       await prepare(called);
       const phases = ['examples', 'coverage', 'fuzzing', 'stateful'] as const;
       const { bin } = fuzzing;
@@ -184,5 +218,24 @@ suite('the tour', { timeoutMs: 480_000 }, (t) => {
   t('after all that it drains', async () => {
     const { code } = await service.stop();
     assert.equal(code, 0, service.output());
+  });
+
+  t('--tour-only runs it again, in a workspace of its own, and ends with 0', async () => {
+    const args = ['--data', dataDir, '--port', '0', '--tour-only'];
+    const real = 'missing' in opened ? null : await accountOf(opened.pds);
+    const { code, output } = await run(main, { args, env: real?.env ?? {}, within: 120_000 });
+    assert.equal(code, 0, output);
+    if (real !== null) {
+      const [post, ...more] = await real.posts();
+      assert.match(String(post?.value.text), /^Winter menu is here/, 'the network has it, read from there');
+      assert.deepEqual(more, []);
+      assert.match(output, /bluesky published .*https:\/\/bsky\.app\/profile\/did:plc:\w+\/post\/\w+/);
+      assert.ok(!output.includes(real.password));
+    }
+    assertPassed(output);
+    assert.ok(!/Serving/.test(output), 'it does not stay');
+    const listed = await run('services/admin/main.ts', { args: ['workspace', 'list', '--data', dataDir, '--json'] });
+    const all = JSON.parse(listed.output.split('\n').at(-1) ?? '') as readonly { readonly name: string }[];
+    assert.equal(all.filter(({ name }) => name === tourName).length, 2, listed.output);
   });
 });
