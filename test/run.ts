@@ -51,7 +51,7 @@ const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 /** One more begins, up to so many, after a look in which this part of the processors' time was nobody's. */
 const MOST_AT_ONCE = 7;
-const REST_ENOUGH = 0.15;
+const REST_ENOUGH = 0.08;
 const LOOK_MS = 1_000;
 /** How many short files take turns, at most and at least. */
 const MOST_IN_TURN = 16;
@@ -100,14 +100,17 @@ async function main(): Promise<void> {
   };
   process.on('SIGINT', leave).on('SIGTERM', leave).on('SIGHUP', leave);
   try {
+    let prepared = Promise.resolve();
     const carryOut = async (work: Work): Promise<void> => {
+      // Types and lint need nothing of it.
+      if ('runAll' in work || 'file' in work) await prepared;
       const ended = 'runAll' in work ? await work.runAll(env) : [await work.run(env)];
       outcomes.push(...ended);
       ended.forEach(show);
     };
     if (needsServers) {
       env.TEST_BUNDLES = path.join(root, '.cache/tests');
-      await carryOut(prepareJob);
+      prepared = carryOut(prepareJob);
     }
     await sideBySide(parallel, carryOut);
     for (const job of serial) await carryOut(job);
