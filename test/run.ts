@@ -13,6 +13,7 @@ import { parseArgs } from 'node:util';
 import { sharedClickHouse } from './support/clickhouse.ts';
 import { memoryFolder } from './support/memory-folder.ts';
 import { sharedServer } from './support/postgres.ts';
+import { offerServers } from './support/run-servers.ts';
 import {
   checkJob,
   declares,
@@ -254,7 +255,7 @@ function shares(files: readonly FileJob[]): Work[] {
   return [rest.length === 0 ? first : sharedJob([first, ...rest]), ...shares(files.slice(size))];
 }
 
-/** Both of the run; an embedded ClickHouse takes no memory until a file asks it something. */
+/** Those of the run; an embedded ClickHouse takes no memory until a file asks it something, others do not run till then. */
 async function startServers(): Promise<{ env: Record<string, string>; stop(): Promise<void> }> {
   const { folder, drop } = memoryFolder();
   process.env.TMPDIR = folder;
@@ -264,6 +265,7 @@ async function startServers(): Promise<{ env: Record<string, string>; stop(): Pr
     await postgres.stop();
     throw error;
   });
+  const offered = await offerServers({ pds: async () => (await import('./support/networks/pds.ts')).startPds() });
   console.log(`postgres: ${postgres.source}, clickhouse: ${clickhouse.source}`);
   return {
     env: {
@@ -272,8 +274,10 @@ async function startServers(): Promise<{ env: Record<string, string>; stop(): Pr
       // What waits for no disk is copied faster than logged.
       ...(postgres.source === 'embedded' ? { TEST_COPY_STRATEGY: 'FILE_COPY' } : {}),
       TEST_CLICKHOUSE_URL: clickhouse.url,
+      TEST_SERVERS: offered.url,
     },
     stop: async () => {
+      offered.close();
       await Promise.all([postgres.stop(), clickhouse.stop()]);
       await drop();
     },

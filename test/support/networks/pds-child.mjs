@@ -1,8 +1,11 @@
 // The real server of Bluesky's protocol with a directory of identities, in a process of its own: its packages lie outside of this project.
 // Usage: node pds-child.mjs <folder of its packages> <data folder> <port> <port of the directory>
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { createRequire, flushCompileCache } from 'node:module';
 import path from 'node:path';
+import { text } from 'node:stream/consumers';
 import { pathToFileURL } from 'node:url';
 
 const [, , packages, data, port, plcPort] = process.argv;
@@ -40,10 +43,11 @@ const env = readEnv();
 
 // Documents of clients, which have no server of their own here: only the way to them is imitated.
 const documents = new Map();
-process.on('message', ({ url, document }) => {
-  documents.set(url, JSON.stringify(document));
-  process.send?.({ published: url });
-});
+const publishing = createServer(async (request, answer) => {
+  documents.set(request.url.slice(1), await text(request));
+  answer.writeHead(204).end();
+}).listen(0, '127.0.0.1');
+await once(publishing, 'listening');
 const { fetch } = globalThis;
 globalThis.fetch = (input, init) => {
   const document = documents.get(input instanceof Request ? input.url : String(input));
@@ -53,8 +57,14 @@ globalThis.fetch = (input, init) => {
 };
 
 const pds = await PDS.create(envToCfg(env), envToSecrets(env));
+// Nobody follows what happens on it: to look for that each second costs a run more than its start.
+pds.ctx.sequencer.pollDb = async () => undefined;
 await pds.start();
 // A test kills it, and a third of its start is compiling.
 flushCompileCache();
-process.send?.({ service: `http://localhost:${port}`, directory: `http://127.0.0.1:${plcPort}` });
+process.send?.({
+  service: `http://localhost:${port}`,
+  directory: `http://127.0.0.1:${plcPort}`,
+  documents: `http://127.0.0.1:${publishing.address().port}`,
+});
 process.on('disconnect', () => process.exit(0));

@@ -11,6 +11,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { MissingTool, run } from '#contracts/sdk/shell.ts';
 import { freePort } from '#test/support/port.ts';
+import { serverOfRun } from '#test/support/run-servers.ts';
 
 const versions = { '@atproto/pds': '0.5.35', '@did-plc/server': '0.0.1' };
 /** The version that the server wants aborts on this Node. */
@@ -77,12 +78,18 @@ export interface Identity {
 
 type Data = Record<string, unknown>;
 
-export interface Pds {
+/** Where a server is. */
+export interface PdsPlace {
   readonly service: string;
   /** Of identities, `did:plc`. */
   readonly directory: string;
+  /** Takes documents of clients. */
+  readonly documents: string;
   /** Signs its tokens. */
   readonly jwtSecret: string;
+}
+
+export interface Pds extends PdsPlace {
   call(nsid: string, ask?: { params?: Record<string, string>; input?: unknown; auth?: string }): Promise<Data>;
   identity(name?: string): Promise<Identity>;
   /** An app password of the identity. */
@@ -95,11 +102,13 @@ export interface Pds {
 let shared: Promise<Pds> | undefined;
 
 /**
- * The server of this process, for all of its files: a start costs three seconds of a core, and nobody sees another's
- * identities. @throws MissingTool where it cannot be installed
+ * The server of the run, else of this process, for all of its files: a start costs two seconds of a core, and nobody sees
+ * another's identities. @throws MissingTool where it cannot be installed
  */
 export const sharedPds = (): Promise<Pds> => {
-  shared ??= startPds();
+  shared ??= installed()
+    .then(() => serverOfRun<PdsPlace>('pds'))
+    .then((place) => (place === null ? startPds() : pdsAt(place)));
   return shared;
 };
 
@@ -113,14 +122,14 @@ export const startPds = async ({ limits = false }: { readonly limits?: boolean }
   // Another program may take one of its two ports first.
   for (let tries = 1; ; tries += 1) {
     try {
-      return await begun(packages, limits);
+      return pdsAt(await begun(packages, limits));
     } catch (error) {
       if (tries === 3) throw error;
     }
   }
 };
 
-const begun = async (packages: string, limits: boolean): Promise<Pds> => {
+const begun = async (packages: string, limits: boolean): Promise<PdsPlace> => {
   const data = mkdtempSync(path.join(tmpdir(), 'postline-pds-'));
   const ports = [await freePort(), await freePort()];
   const jwtSecret = randomBytes(16).toString('hex');
@@ -133,15 +142,19 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
     rmSync(data, { recursive: true, force: true });
   });
   const reported = await Promise.race([
-    once(child, 'message').then(([message]) => message as { readonly service: string; readonly directory: string }),
+    once(child, 'message').then(([message]) => message as Omit<PdsPlace, 'jwtSecret'>),
     once(child, 'exit').then(([code]) => Promise.reject(new Error(`the server ended with ${code}`))),
   ]);
   // It must not keep us alive.
   child.unref();
   child.channel?.unref();
+  return { ...reported, jwtSecret };
+};
+
+const pdsAt = (place: PdsPlace): Pds => {
   const call: Pds['call'] = async (nsid, { params, input, auth } = {}) => {
     const query = params === undefined ? '' : `?${new URLSearchParams(params)}`;
-    const answer = await fetch(`${reported.service}/xrpc/${nsid}${query}`, {
+    const answer = await fetch(`${place.service}/xrpc/${nsid}${query}`, {
       method: input === undefined ? 'GET' : 'POST',
       headers: {
         ...(input === undefined ? {} : { 'content-type': 'application/json' }),
@@ -168,11 +181,8 @@ const begun = async (packages: string, limits: boolean): Promise<Pds> => {
   };
   const adminAuth = `Basic ${Buffer.from('admin:admin').toString('base64')}`;
   const publish = async (url: string, document: unknown): Promise<void> => {
-    const published = once(child, 'message');
-    child.channel?.ref();
-    child.send({ url, document });
-    await published;
-    child.channel?.unref();
+    const taken = await fetch(`${place.documents}/${url}`, { method: 'POST', body: JSON.stringify(document) });
+    if (!taken.ok) throw new Error(`the document of ${url} was not taken: ${taken.status}`);
   };
-  return { ...reported, jwtSecret, call, identity, appPassword, publish, adminAuth };
+  return { ...place, call, identity, appPassword, publish, adminAuth };
 };
