@@ -1,0 +1,21 @@
+/** Accounts of networks from their connect link to their posts, over separate processes, which all of them share. */
+import { suite } from '#test/support/suite.ts';
+import { accountsOfLinkedIn } from './live/linkedin.ts';
+import { accountOfPinterest } from './live/pinterest.ts';
+import { channelOfTelegram } from './live/telegram.ts';
+import { accountOfThreads } from './live/threads.ts';
+import { LiveWorld } from './live/world.ts';
+import { accountOfX, firstDeath } from './live/x.ts';
+
+suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
+  const world = new LiveWorld();
+  t.before(() => world.open(firstDeath));
+  t.after(() => world.close());
+
+  // Of these three nothing is left; the others stay connected.
+  accountOfX(t, world);
+  accountOfThreads(t, world);
+  accountOfPinterest(t, world);
+  accountsOfLinkedIn(t, world);
+  channelOfTelegram(t, world);
+});

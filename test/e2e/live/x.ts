@@ -1,0 +1,101 @@
+/**
+ * An account of X from its connect link to a post, before a strict X: the api is killed at each moment of the consent, the
+ * guest begins again, the account posts once, and its end is told to the network.
+ */
+import assert from 'node:assert/strict';
+import { type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
+import type { Declare } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+import type { LiveWorld } from './world.ts';
+
+/** Where the api dies that the first test of it finds. */
+export const firstDeath = 'connect:after-attempt';
+
+export const accountOfX = (t: Declare, world: LiveWorld): void => {
+  let network: XNetwork;
+  let person: Person;
+  let clientId = '';
+  const guest = world.guest();
+  /** Of the connect link. */
+  let link = '';
+
+  world.join(async (redirectUri) => {
+    network = await startX({ redirectUri });
+    person = network.person();
+    const { clientId: app, clientSecret } = network.state.app;
+    const env = {
+      ...{ X_API: network.origin, X_AUTHORIZE: `${network.origin}/i/oauth2/authorize` },
+      ...{ X_CLIENT_ID: app, X_CLIENT_SECRET: clientSecret ?? '' },
+    };
+    return { origin: network.origin, env, close: () => network.close() };
+  });
+
+  const begin = () => guest.sent(link, { platform: 'x', way: 'consent', timezone: '' });
+  /** Presses "Authorize app" there, and answers where X sends the browser. */
+  const allowed = async (page: string): Promise<string> => {
+    const url = new URL(page);
+    url.searchParams.set('as', person.id);
+    const answer = await fetch(url, { redirect: 'manual' });
+    assert.equal(answer.status, 302, await answer.text());
+    return answer.headers.get('location') ?? '';
+  };
+  const rows = () => world.http.get(`/accounts?clientId=${clientId}`).then((answer) => answer.rows);
+
+  t('x: an api that dies before the browser leaves has connected nothing: the same form begins again', async () => {
+    clientId = await world.client('Café on X');
+    link = await world.link(clientId, ['x']);
+    await world.died(begin());
+    await world.startApi('connect:after-take');
+    assert.match((await guest.get(link)).html, /Continue to X/);
+  });
+
+  t('x: an api that dies with the answer in hand has spent it: the page says how to go on', async () => {
+    const back = await allowed(await begin());
+    await world.died(guest.get(back));
+    await world.startApi('connect:after-finish');
+    assert.equal(network.state.refresh.size, 0, 'the network was not asked');
+    const again = await guest.get(back);
+    assert.equal(again.status, 404);
+    assert.match(again.html, /Open the link that you were sent/);
+  });
+
+  t('x: an api that dies with the tokens in hand has kept none: the guest allows it once more', async () => {
+    const back = await allowed(await begin());
+    await world.died(guest.get(back));
+    assert.equal(network.state.refresh.size, 1);
+    await world.startApi('');
+    assert.deepEqual(await rows(), []);
+    const done = await guest.get(await allowed(await begin()));
+    assert.deepEqual([done.status, done.next], [303, link]);
+    const [account] = await world.accounts(clientId);
+    assert.deepEqual(
+      [account?.status, account?.externalId, account?.username],
+      ['connected', person.id, person.username],
+    );
+  });
+
+  t('x: it posts, once', async () => {
+    const composed = await world.http.post('/posts', {
+      ...{ clientId, content: 'Fresh rolls', targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
+    });
+    assert.equal(composed.status, 200, composed.text);
+    const target = await until('it is published', async () => {
+      const [one] = (await world.http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<
+        string,
+        unknown
+      >[];
+      return one?.status === 'published' ? one : null;
+    });
+    const [made, ...others] = network.state.creates;
+    assert.deepEqual([made?.personId, made?.body, others], [person.id, { text: 'Fresh rolls' }, []]);
+    assert.equal(target.permalink, `https://x.com/${person.username}/status/${made?.postId}`);
+  });
+
+  t('x: a disconnected account ends its consent at the network', async () => {
+    const [account] = await rows();
+    const ended = network.state.refresh.size - 1;
+    assert.equal((await world.http.post(`/accounts/${account?.id}/disconnect`, {})).status, 200);
+    await until('the consent is revoked', () => network.state.refresh.size === ended);
+    await world.nothingIsKept();
+  });
+};
