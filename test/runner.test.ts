@@ -5,6 +5,7 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { offerServers, serverOfRun } from '#test/support/run-servers.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -130,5 +131,21 @@ suite('test runner', (t) => {
     const files = ['green', 'skips', 'fails', 'hook', 'crash', 'deadlock'];
     const codes = await Promise.all(files.map((file) => alone(`${file}.test.ts`)));
     assert.deepEqual(codes.map(Boolean), [false, false, true, true, true, true]);
+  });
+
+  t('a server that a run offers starts once, as the first file asks, and why it does not start is told', async () => {
+    const starts = { good: 0, bad: 0 };
+    const offered = await offerServers({
+      good: async () => ({ port: 4_000 + ++starts.good }),
+      bad: async () => Promise.reject(new Error(`no room ${++starts.bad}`)),
+    });
+    assert.deepEqual(starts, { good: 0, bad: 0 });
+    const { url } = offered;
+    const places = await Promise.all([serverOfRun('good', url), serverOfRun('good', url)]);
+    assert.deepEqual(places, [{ port: 4_001 }, { port: 4_001 }]);
+    for (const _ of [1, 2]) await assert.rejects(serverOfRun('bad', url), /the run has no bad: Error: no room 1/);
+    await assert.rejects(serverOfRun('other', url), /nobody starts it/);
+    assert.equal(await serverOfRun('good', null), null);
+    offered.close();
   });
 });

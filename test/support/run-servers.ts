@@ -8,9 +8,11 @@ import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 
 /** Where the server of this name is, as it was when it started; null outside of a run. */
-export const serverOfRun = async <Place>(name: string): Promise<Place | null> => {
-  const { TEST_SERVERS: here } = process.env;
-  if (here === undefined) return null;
+export const serverOfRun = async <Place>(
+  name: string,
+  here: string | null = process.env.TEST_SERVERS ?? null,
+): Promise<Place | null> => {
+  if (here === null) return null;
   // NOTE: not `fetch`, which waits five minutes for an answer: a start may install something first.
   const [answer] = await once(get(`${here}/${name}`, { agent: false }), 'response');
   const said = await text(answer);
