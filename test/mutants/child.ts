@@ -24,8 +24,11 @@ export interface Outcome {
   readonly fault: string | null;
 }
 
-/** Of one change: one with which a test computes without end is noticed, however busy the machine is. */
-const processorSeconds = 10;
+/**
+ * Processor time of one change, as a multiple of that of the first run, which also loads everything, and seconds beside
+ * it: a test that computes without end is noticed, however busy the machine is.
+ */
+const allowance = { times: 2, seconds: 1 };
 
 const root = path.resolve(import.meta.dirname, '../..');
 const urlOf = (file: string): string => pathToFileURL(path.join(root, file)).href;
@@ -72,15 +75,21 @@ const dependsOn = (url: string): void => {
 
 /** Ends this process once one change has used up its time: the main thread may never be free again. */
 const beats = new Int32Array(new SharedArrayBuffer(4));
+const begun = process.cpuUsage();
 const watch = `
-  const { workerData: { beats, processorSeconds } } = require('node:worker_threads');
+  const { workerData: { beats, allowed } } = require('node:worker_threads');
   let [seen, since] = [-1, process.cpuUsage()];
   setInterval(() => {
     if (beats[0] !== seen) [seen, since] = [beats[0], process.cpuUsage()];
     const { user, system } = process.cpuUsage(since);
-    if (user + system > processorSeconds * 1e6) process.kill(process.pid, 'SIGKILL');
-  }, 200);`;
-new Worker(watch, { eval: true, workerData: { beats, processorSeconds } });
+    if (user + system > allowed) process.kill(process.pid, 'SIGKILL');
+  }, 100);`;
+const watchChanges = (): void => {
+  const { user, system } = process.cpuUsage(begun);
+  const allowed = allowance.times * (user + system) + allowance.seconds * 1e6;
+  // Unreferenced: what keeps this process alive is what a test waits for.
+  new Worker(watch, { eval: true, workerData: { beats, allowed } }).unref();
+};
 
 const answer = process.send?.bind(process);
 /** What the file that runs now came to. */
@@ -104,6 +113,9 @@ const faultOf = async (test: string): Promise<string | null> => {
   run += 1;
   const { promise, resolve } = Promise.withResolvers<string | null>();
   ended = resolve;
+  // In place of what the suites before it do then: end the process.
+  process.removeAllListeners('beforeExit');
+  process.once('beforeExit', () => thrown(new Error('it waits for what never comes')));
   await import(`${urlOf(test)}?run=${run}`).catch(thrown);
   return promise;
 };
@@ -112,10 +124,13 @@ const tell = async (id: string | undefined): Promise<void> => {
   Atomics.add(beats, 0, 1);
   Object.assign(globalThis, { __stryker__: id === undefined ? {} : { activeMutant: id } });
   let fault: string | null = null;
+  process.channel?.unref();
   for (const test of job.tests) fault ??= await faultOf(test);
+  process.channel?.ref();
   answer?.({ id, fault } satisfies Outcome);
 };
 
 await tell(undefined);
+watchChanges();
 for (const url of [changed, ...job.tests.map(urlOf)]) dependsOn(url);
 process.on('message', (id: string) => void tell(id));
