@@ -1,6 +1,6 @@
 /**
- * A process that runs the tests of one file, first as it is and then once for each change that it is told. It loads
- * anew what depends on the changed file, and nothing else: a test takes milliseconds, where a process takes a third of a
+ * A process that runs the tests of one file once for each change that it is told; the first of a file runs them on the
+ * file as it is before. It loads anew what depends on the changed file, and nothing else: a test takes milliseconds, where a process takes a third of a
  * second to load what they all have in common.
  */
 import { readFileSync } from 'node:fs';
@@ -15,20 +15,31 @@ export interface Job {
   /** The text of the file with its changes, each behind a switch. */
   readonly text: string;
   readonly tests: readonly string[];
+  /** From the process that ran them first; absent: this one. */
+  readonly learnt?: Learnt;
 }
 
-/** `id` undefined: the tests ran on the file as it is. */
+/** What the first run of the tests tells of the others. */
+export interface Learnt {
+  /** By module: who imports it. */
+  readonly importers: readonly (readonly [url: string, importers: readonly string[]])[];
+  /** Milliseconds of processor time by test, the loading of what it needs among them. */
+  readonly cleanMs: readonly (readonly [test: string, ms: number])[];
+}
+
+/** `id` undefined: the process is ready for changes. */
 export interface Outcome {
   readonly id: string | undefined;
+  readonly learnt?: Learnt;
   /** Why the tests fail; null: they pass. */
   readonly fault: string | null;
 }
 
 /**
- * Processor time of one change, as a multiple of that of the first run, which also loads everything, and seconds beside
- * it: a test that computes without end is noticed, however busy the machine is.
+ * Processor time of one test file under a change, as a multiple of that of its first run, which also loads everything,
+ * and milliseconds beside it: a test that computes without end is noticed, however busy the machine is.
  */
-const allowance = { times: 2, seconds: 1 };
+const allowance = { times: 2, ms: 500 };
 
 const root = path.resolve(import.meta.dirname, '../..');
 const urlOf = (file: string): string => pathToFileURL(path.join(root, file)).href;
@@ -38,8 +49,8 @@ const changed = urlOf(job.file);
 const suite = urlOf('test/support/suite.ts');
 const own = urlOf('');
 
-/** Who imports a module, as the first run of the tests finds it. */
-const importers = new Map<string, Set<string>>();
+/** Who imports a module. */
+const importers = new Map(job.learnt?.importers.map(([url, them]) => [url, new Set(them)]));
 const fresh = new Set([suite]);
 let run = 0;
 
@@ -73,22 +84,24 @@ const dependsOn = (url: string): void => {
   for (const importer of importers.get(url) ?? []) dependsOn(importer);
 };
 
-/** Ends this process once one change has used up its time: the main thread may never be free again. */
-const beats = new Int32Array(new SharedArrayBuffer(4));
-const begun = process.cpuUsage();
+/** Ends this process once a test has used up its time: the main thread may never be free again. */
+const watched = new Int32Array(new SharedArrayBuffer(8));
 const watch = `
-  const { workerData: { beats, allowed } } = require('node:worker_threads');
+  const { workerData: watched } = require('node:worker_threads');
   let [seen, since] = [-1, process.cpuUsage()];
   setInterval(() => {
-    if (beats[0] !== seen) [seen, since] = [beats[0], process.cpuUsage()];
+    const [beat, allowedMs] = watched;
+    if (beat !== seen) [seen, since] = [beat, process.cpuUsage()];
     const { user, system } = process.cpuUsage(since);
-    if (user + system > allowed) process.kill(process.pid, 'SIGKILL');
+    if (allowedMs > 0 && user + system > allowedMs * 1_000) process.kill(process.pid, 'SIGKILL');
   }, 100);`;
-const watchChanges = (): void => {
-  const { user, system } = process.cpuUsage(begun);
-  const allowed = allowance.times * (user + system) + allowance.seconds * 1e6;
-  // Unreferenced: what keeps this process alive is what a test waits for.
-  new Worker(watch, { eval: true, workerData: { beats, allowed } }).unref();
+// Unreferenced: what keeps this process alive is what a test waits for.
+new Worker(watch, { eval: true, workerData: watched }).unref();
+const cleanMs = new Map(job.learnt?.cleanMs);
+/** @param allowedMs 0: without end */
+const allow = (allowedMs: number): void => {
+  watched[1] = allowedMs;
+  Atomics.add(watched, 0, 1);
 };
 
 const answer = process.send?.bind(process);
@@ -116,21 +129,29 @@ const faultOf = async (test: string): Promise<string | null> => {
   // In place of what the suites before it do then: end the process.
   process.removeAllListeners('beforeExit');
   process.once('beforeExit', () => thrown(new Error('it waits for what never comes')));
+  const clean = cleanMs.get(test);
+  allow(clean === undefined ? 0 : allowance.times * clean + allowance.ms);
+  const begun = process.cpuUsage();
   await import(`${urlOf(test)}?run=${run}`).catch(thrown);
-  return promise;
+  const fault = await promise;
+  const { user, system } = process.cpuUsage(begun);
+  if (clean === undefined) cleanMs.set(test, (user + system) / 1_000);
+  allow(0);
+  return fault;
 };
 
-const tell = async (id: string | undefined): Promise<void> => {
-  Atomics.add(beats, 0, 1);
+const faultUnder = async (id: string | undefined): Promise<string | null> => {
   Object.assign(globalThis, { __stryker__: id === undefined ? {} : { activeMutant: id } });
   let fault: string | null = null;
   process.channel?.unref();
   for (const test of job.tests) fault ??= await faultOf(test);
   process.channel?.ref();
-  answer?.({ id, fault } satisfies Outcome);
+  return fault;
 };
+const tell = (outcome: Outcome): void => void answer?.(outcome);
 
-await tell(undefined);
-watchChanges();
+const cleanFault = job.learnt === undefined ? await faultUnder(undefined) : null;
 for (const url of [changed, ...job.tests.map(urlOf)]) dependsOn(url);
-process.on('message', (id: string) => void tell(id));
+process.on('message', async (id: string) => tell({ id, fault: await faultUnder(id) }));
+const learnt = { importers: Array.from(importers, ([url, them]) => [url, [...them]] as const), cleanMs: [...cleanMs] };
+tell({ id: undefined, fault: cleanFault, learnt });

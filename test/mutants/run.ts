@@ -6,7 +6,7 @@ import { type ChildProcess, fork, spawnSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
-import type { Job, Outcome } from './child.ts';
+import type { Job, Learnt, Outcome } from './child.ts';
 import { type MutatedFile, mutatedFiles } from './table.ts';
 
 const help = `make mutants ARGS="[--only <text>] [--lines <first>-<last>] [--at-once <n>]"
@@ -116,18 +116,25 @@ const answerOf = async (child: ChildProcess): Promise<Outcome | null> => {
   return answer;
 };
 
+/** @throws Error when the tests fail on the file as it is */
+const ready = async (child: ChildProcess): Promise<Learnt | undefined> => {
+  const answer = await answerOf(child);
+  if (answer?.fault !== null) throw new Error(`the tests fail without a change: ${answer?.fault ?? 'no answer'}`);
+  return answer.learnt;
+};
+
 /**
  * Tries the changes that are left, of which several processes take one after the other.
  * @returns those that the tests did not notice
- * @throws Error when the tests fail on the file as it is
  */
-const unnoticedBy = async (job: string, left: Iterator<Change>): Promise<readonly Change[]> => {
+const unnoticedBy = async (job: string, left: Iterator<Change>, first?: ChildProcess): Promise<readonly Change[]> => {
   const alive: Change[] = [];
-  for (let next = left.next(); next.done !== true; ) {
-    const child = begin(job);
-    const unchanged = await answerOf(child);
-    if (unchanged?.fault !== null)
-      throw new Error(`the tests fail without a change: ${unchanged?.fault ?? 'no answer'}`);
+  let child = first;
+  for (let next = left.next(); next.done !== true; child = undefined) {
+    if (child === undefined) {
+      child = begin(job);
+      await ready(child);
+    }
     for (let tried = 0; next.done !== true && tried < changesOfProcess && child.exitCode === null; tried += 1) {
       child.send(next.value.id);
       const answer = await answerOf(child);
@@ -140,6 +147,21 @@ const unnoticedBy = async (job: string, left: Iterator<Change>): Promise<readonl
   return alive;
 };
 
+/** As `unnoticedBy`, in as many processes as are asked for: the first one runs the tests on the file as it is. */
+const unnoticed = async (job: Job, chosen: readonly Change[]): Promise<readonly Change[]> => {
+  const file = path.join(folder, 'job.json');
+  writeFileSync(file, JSON.stringify(job));
+  const first = begin(file);
+  const learnt = await ready(first);
+  writeFileSync(file, JSON.stringify({ ...job, learnt }));
+  const left = chosen.values();
+  const found = await Promise.all(
+    Array.from({ length: Number(values['at-once']) }, (_, n) => unnoticedBy(file, left, n === 0 ? first : undefined)),
+  );
+  first.kill('SIGKILL');
+  return found.flat();
+};
+
 const chosenLines = ({ location: { start, end } }: Change): boolean => {
   const [first = 1, last = first] = (values.lines ?? '').split('-').map(Number);
   return values.lines === undefined || (start.line + 1 >= first && end.line + 1 <= last);
@@ -150,13 +172,10 @@ const tryFile = async (row: MutatedFile): Promise<boolean> => {
   const { file, tests, threshold, survivors } = row;
   const begun = performance.now();
   const { text, changes } = changed(row);
-  const job = path.join(folder, 'job.json');
-  writeFileSync(job, JSON.stringify({ file, text, tests } satisfies Job));
   const chosen = changes.filter(chosenLines);
-  const left = chosen.values();
-  const found = await Promise.all(Array.from({ length: Number(values['at-once']) }, () => unnoticedBy(job, left)));
+  const found = await unnoticed({ file, text, tests }, chosen);
   const source = readFileSync(path.join(root, file), 'utf8').split('\n');
-  const alive = found.flat().map((one) => shown(source, one));
+  const alive = found.map((one) => shown(source, one));
   const isNamed = (one: Shown): boolean =>
     survivors.some(
       ({ from, to, within = '' }) =>
