@@ -161,6 +161,16 @@ export const mutatedFiles: readonly MutatedFile[] = [
   ]),
   target('state', 'target', [
     ...unnoticed(
+      'Of two equal instants either is the later one, and no number is greater than that of no instant.',
+      ['Date.parse(retryAt) > Date.parse(at)', 'Date.parse(retryAt) >= Date.parse(at)'],
+      ['retryAt !== undefined', 'true'],
+    ),
+    ...unnoticed('Who asks has asked before whether the network was called.', ['state.boundary === null', 'true']),
+    ...unnoticed('A target in another status has no undo.', [
+      "state.status === 'handed_to_platform' || state.status === 'publishing' || state.status === 'outcome_unknown'",
+      'true',
+    ]),
+    ...unnoticed(
       'A target that does not exist has no open status.',
       ["state.status !== 'none'", 'true'],
       ["'none'", '""', 'openStatuses'],

@@ -697,6 +697,7 @@ suite('native targets', (t) => {
     deepEqual([attemptAt(own), own.common.provenAbsences], [dueAt, 0]);
   });
 
+  const asManaged: TargetEvent = { ...scheduled, data: { ...scheduled.data, scheduleMode: 'managed' } } as TargetEvent;
   const canceledBy = (postRevision: number | null): TargetEvent => ({
     type: 'TargetCanceled',
     data: { reason: 'requested', postRevision },
@@ -714,16 +715,11 @@ suite('native targets', (t) => {
         .when({ type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: at(1) })
         .refused('claim_lost');
     }
-    const managed: TargetEvent = { ...scheduled, data: { ...scheduled.data, scheduleMode: 'managed' } } as TargetEvent;
-    given([managed, started])
-      .when(cancel(at(0)))
-      .refused('target_not_pending');
-    given([managed, started, boundary])
-      .when(cancel(at(0)))
-      .refused('target_not_pending');
-    given([managed, started, boundary, unknown])
-      .when(cancel(at(0)))
-      .refused('target_not_pending');
+    for (const events of [[started], [started, boundary], [started, boundary, unknown]]) {
+      given([asManaged, ...events])
+        .when(cancel(at(0)))
+        .refused('target_not_pending');
+    }
   });
 
   t('a cancel during the call of a hand-over, or after its answer was lost, waits for the answer', () => {
@@ -752,6 +748,54 @@ suite('native targets', (t) => {
       equal(isCancelable(state(events), at(59)), true);
       equal(isCancelable(state(events), at(60)), false);
     }
+  });
+
+  t('a cancel may be asked for exactly where one is carried out', () => {
+    const limited: TargetEvent = { type: 'TargetRateLimited', data: { ...claim, retryAt: at(20), failure } };
+    const failed: TargetEvent = { type: 'TargetFailed', data: { ...claim, failure } };
+    const published: TargetEvent = { type: 'TargetPublished', data: { ...claim, ...there } };
+    const before = [scheduled, asManaged].flatMap((one) => [
+      ...[[one], [one, started], [one, started, boundary], [one, started, boundary, unknown]],
+      ...[
+        [one, started, limited],
+        [one, started, deferred(at(20))],
+        [one, { type: 'TargetHeld', data: { postRevision: 3 } } as const],
+      ],
+      ...[
+        [one, started, failed],
+        [one, started, boundary, published],
+      ],
+    ]);
+    // The post of the last one was handed over, and nobody knows what the network did with it at its time.
+    const all = [...before, over, [...over, toMove(at(90))], [...over, unknown]];
+    for (const now of [at(0), at(59), at(61)]) {
+      for (const events of all) {
+        let isTaken = true;
+        try {
+          target.decide(cancel(now), state(events));
+        } catch (error) {
+          ok(error instanceof TooLate);
+          isTaken = false;
+        }
+        equal(isCancelable(state(events), now), isTaken, `${events.map(({ type }) => type).join(', ')} at ${now}`);
+      }
+    }
+    equal(isCancelable(state(over), at(59)), true);
+    equal(isCancelable(state(over), at(60)), false);
+    equal(isCancelable(state([...over, unknown]), at(0)), false);
+    equal(isCancelable(state([scheduled]), at(90)), true);
+    equal(isCancelable(state([scheduled, started]), at(90)), true);
+    equal(isCancelable(state([]), at(0)), false);
+  });
+
+  t('a target is being canceled from the request until the answer, and not while it only moves', () => {
+    for (const events of [crossed, [...crossed, unknown], over]) {
+      equal(isBeingCanceled(state(events)), false);
+      equal(isBeingCanceled(state([...events, toCancel()])), true);
+    }
+    equal(isBeingCanceled(state([...over, toMove(at(90))])), false);
+    equal(isBeingCanceled(state([...over, toCancel(), canceledBy(null)])), false);
+    for (const events of [[], [scheduled], [scheduled, canceledBy(null)]]) equal(isBeingCanceled(state(events)), false);
   });
 
   t('what the network turns out to have is taken back, however late the answer comes', () => {

@@ -216,6 +216,11 @@ suite('target that is a thread', (t) => {
     given(waiting)
       .when({ type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' })
       .refused('target_not_pending', 'a segment is out');
+    // Not even before the call for its next segment, where the whole of a post could be handed to a network's scheduler.
+    const native = { ...scheduled, data: { ...scheduled.data, scheduleMode: 'native' } } as TargetEvent;
+    given([native, ...oneOut.slice(1)])
+      .when({ type: 'Cancel', reason: 'requested', postRevision: null, now: '2026-01-01T00:00:00.000Z' })
+      .refused('target_not_pending');
     const move = { commandId: 'c', dueAt: at(500), scheduledLocal: null, jitterSeconds: 0 };
     given(waiting)
       .when({ type: 'Reschedule', now: '2026-01-01T00:00:00.000Z', ...move })
