@@ -75,10 +75,11 @@ const compatible = unnoticed(isDefault, ["{ disambiguation: 'compatible' }", '{}
 
 /** It would negate a property of strings such as `RGI_Emoji`, and no pattern may do that. */
 const stringProperties = ['Regex'];
-const text = ['text', 'text-examples'].map((one) => `test/services/domain/platforms/${one}.test.ts`);
-const figures = ['figure-source', 'insights/table', 'insights/figures'].map(
-  (one) => `test/services/domain/platforms/${one}.test.ts`,
-);
+const wordsOfContract = 'The words are those of the contract: test/services/api/contracts.test.ts.';
+const ofNetwork = (name: string): string => `test/services/domain/platforms/${name}.test.ts`;
+const text = ['text-examples', 'text'].map(ofNetwork);
+const figures = ['figure-source', 'insights/table', 'insights/figures'].map(ofNetwork);
+const network = ['gate', 'gate-media', 'overrides', 'insights/figures', 'permalink', 'reading'].map(ofNetwork);
 const people = ['test/services/domain/people.test.ts'];
 const renditions = ['plan', 'rules', 'property'].map((one) => `test/services/domain/renditions/${one}.test.ts`);
 
@@ -482,7 +483,7 @@ export const mutatedFiles: readonly MutatedFile[] = [
   domain('platforms/overrides', {
     tests: ['overrides', 'gate'].map((one) => `test/services/domain/platforms/${one}.test.ts`),
     survivors: [
-      ...unnoticed('The words are those of the contract: test/services/api/contracts.test.ts.', [
+      ...unnoticed(wordsOfContract, [
         "'Whether the content was made with AI, where this network differs from the `aiDisclosure` of the post.'",
         '""',
       ]),
@@ -515,9 +516,84 @@ export const mutatedFiles: readonly MutatedFile[] = [
       (one) => `test/services/domain/platforms/${one}.test.ts`,
     ),
   }),
-  domain('platforms/text-length', { tests: text, excluded: stringProperties }),
-  domain('platforms/networks/telegram', { tests: text }),
-  domain('platforms/networks/youtube', { tests: ['test/services/domain/platforms/gate.test.ts'] }),
+  domain('platforms/text-length', {
+    tests: [...text, ofNetwork('gate')],
+    excluded: stringProperties,
+    survivors: [
+      ...unnoticed(
+        'It only saves looking at each grapheme.',
+        ['isPlain(text)', 'false'],
+        ['(text: string): boolean => /^[\\n\\x20-\\x7e]*$/.test(text)', '() => undefined'],
+      ),
+      ...unnoticed('Normalised text has no U+2000.', ['code >= 0x2000', 'code > 0x2000']),
+      ...unnoticed('Behind the last character is nothing that weighs.', ['at < text.length', 'at <= text.length']),
+      ...unnoticed('It is the default, written out for the reader.', ["{ granularity: 'grapheme' }", '{}']),
+      ...unnoticed('Of two that are passed alike either is the tightest.', [
+        'b.used / b.limit > a.used / a.limit',
+        'b.used / b.limit >= a.used / a.limit',
+      ]),
+      ...unnoticed('No override is called undefined.', ['key === undefined', 'false']),
+    ],
+  }),
+  domain('platforms/networks/telegram', {
+    tests: [ofNetwork('networks/telegram'), ...text, ...network],
+    survivors: [
+      ...unnoticed(
+        'Behind the last character is none, and what is looked for lies behind a sign before it.',
+        ['end < text.length', 'end <= text.length', '!/['],
+        ['at < text.length', 'at <= text.length', 'let at = 0'],
+        ['at < text.length', 'at <= text.length', "!== ')'"],
+        ['found < 0', 'found <= 0'],
+        ['close < 0', 'close <= 0'],
+      ),
+      ...unnoticed(
+        wordsOfContract,
+        ["'How markup in the text is read. Absent: the text has no markup.'", '""'],
+        ["'Sends the message without a sound.'", '""'],
+        ["'Forbids forwarding and saving.'", '""'],
+        [
+          "'A reply to the published message in the same chat. If it fails, the message stays published and `firstCommentIssue` says why.'",
+          '""',
+        ],
+      ),
+      ...unnoticed('A figure that is computed is shown as such, without the name of its source.', [
+        "'message_reaction_count.reactions[].total_count'",
+        '""',
+      ]),
+    ],
+  }),
+  domain('platforms/networks/youtube', {
+    tests: [ofNetwork('networks/youtube'), ...network],
+    survivors: [
+      ...unnoticed(
+        wordsOfContract,
+        [
+          "'Title of 1 to 100 characters, without < and >. Absent: the first line of the content that has text; without a usable title the target fails when it is published.'",
+          '""',
+        ],
+        ["'Who sees the video. Absent: as the channel decides.'", '""'],
+        [
+          "'Category: 1 Film and Animation, 2 Autos and Vehicles, 10 Music, 15 Pets and Animals, 17 Sports, 19 Travel and Events, 20 Gaming, 22 People and Blogs, 23 Comedy, 24 Entertainment, 25 News and Politics, 26 Howto and Style, 27 Education, 28 Science and Technology, 29 Nonprofits and Activism.'",
+          '""',
+        ],
+        ["'Whether the video is made for children; always sent.'", '""'],
+        ["'Tags, at most 500 characters together. One string with commas is read too.'", '""'],
+        ["'Licence of the video. Absent: the standard licence.'", '""'],
+        ["'Replaces the content as the description: at most 5,000 UTF-8 bytes, without < and >.'", '""'],
+        [
+          "'A top-level comment on the published video, at most 10,000 characters. If it fails, the video stays published and `firstCommentIssue` says why. Without the permission to comment on its connection, the network refuses it.'",
+          '""',
+        ],
+      ),
+      ...unnoticed(
+        'A figure that is computed is shown as such, without the name of its source.',
+        [`\`\${report}: \${value} by \${column}\``, '``'],
+        ["'retention: audienceWatchRatio by elapsedVideoTimeRatio'", '""'],
+        ["'viewers, countries, devices'", '""'],
+      ),
+      ...unnoticed('A report has a breakdown, or none: it never says null.', ['reported === null', 'false']),
+    ],
+  }),
   domain('platforms/figure-source', { tests: figures }),
   domain('platforms/read-figures', {
     tests: figures,

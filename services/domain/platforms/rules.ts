@@ -40,7 +40,6 @@ export interface TextRules {
   readonly doubted?: TextLimit & { readonly why: string };
   /** A text that matches fails at publish. */
   readonly refused?: { readonly pattern: RegExp; readonly code: FailureCode; readonly message: string };
-  readonly note: string;
 }
 
 /** Texts for people who do not see a file, with files that the network shows so. */

@@ -62,11 +62,11 @@ export const bluesky: NetworkRules = {
   platform: 'bluesky',
   name: 'Bluesky',
   text: {
+    // Links count in full.
     limits: [
       { unit: 'graphemes', limit: 300 },
       { unit: 'utf8_bytes', limit: 3000 },
     ],
-    note: '300 graphemes and 3,000 UTF-8 bytes; links count in full.',
   },
   media,
   // The lexicons name no limit; the official app stops at 2,000.

@@ -180,7 +180,6 @@ export const facebook: NetworkRules = {
   name: 'Facebook',
   text: {
     limits: [{ unit: 'code_points', limit: 63_206 }],
-    note: 'Message of 63,206 characters.',
   },
   media,
   // "Page Photos": `alt_text_custom`, of no named length; a video has none.

@@ -172,7 +172,6 @@ export const instagram: NetworkRules = {
       { unit: 'hashtags', limit: 30 },
       { unit: 'mentions', limit: 20 },
     ],
-    note: 'Caption of 2,200 characters with at most 30 hashtags and 20 mentions.',
   },
   media,
   // "IG User Media": `alt_text` of 1,000 characters, with pictures of a feed post or carousel.

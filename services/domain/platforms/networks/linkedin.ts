@@ -198,8 +198,8 @@ export const linkedin: NetworkRules = {
     ],
   },
   text: {
+    // Counted before the escapes of little text format.
     limits: [{ unit: 'code_points', limit: 3000 }],
-    note: 'Commentary of 3,000 characters, counted before the escapes of little text format.',
   },
   media,
   // "Images API", "MultiImage API": `altText` of 4,086 characters; a video has none.

@@ -110,7 +110,6 @@ export const pinterest: NetworkRules = {
   },
   text: {
     limits: [{ unit: 'code_points', limit: 800 }],
-    note: 'The text is the description: 800 characters.',
   },
   media,
   // "Create Pin": `alt_text` of 500 characters, one for the pin.

@@ -189,7 +189,6 @@ export const telegram: NetworkRules = {
       { unit: 'utf8_bytes', limit: 32_768 },
     ],
     shown: (text, { parseMode }) => shownText(text, parseMode),
-    note: '4,096 UTF-16 units after the markup of parseMode is taken out; the raw text at most 32 KiB.',
   },
   media,
   altTexts: [],

@@ -101,7 +101,6 @@ export const threads: NetworkRules = {
       ...{ unit: 'utf8_bytes', limit: 500 },
       why: 'Threads documents 500 characters, and was seen to refuse texts of more than 500 bytes',
     },
-    note: '500 characters, an emoji counting as its UTF-8 bytes; at most 5 different links.',
   },
   media,
   // "Accessibility": `alt_text` of 1,000 characters, with pictures and videos.

@@ -87,7 +87,6 @@ export const tiktok: NetworkRules = {
   name: 'TikTok',
   text: {
     limits: [{ unit: 'utf16_units', limit: 2200 }],
-    note: 'Caption of 2,200 UTF-16 units.',
   },
   media,
   altTexts: [],

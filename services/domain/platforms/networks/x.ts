@@ -164,7 +164,6 @@ export const x: NetworkRules = {
   },
   text: {
     limits: [{ unit: 'weighted', limit: 280 }],
-    note: 'Weighted as twitter-text v3 does: Latin 1, most other scripts 2, an emoji 2, any link 23.',
   },
   media,
   // docs.x.com, "Create Media metadata": 1,000 characters, with a picture or a GIF.

@@ -180,7 +180,6 @@ export const youtube: NetworkRules = {
       code: 'youtube_description_invalid',
       message: 'YouTube takes no < or > in a description',
     },
-    note: 'The text is the description: 5,000 UTF-8 bytes, without < and >.',
   },
   media,
   altTexts: [],

@@ -290,6 +290,7 @@ suite('gate and publish check', (t) => {
     equal(lists, 'x instagram youtube facebook linkedin threads pinterest bluesky');
     equal(who('textOnly'), 'x facebook linkedin threads bluesky telegram');
     equal(who('altText'), 'x instagram facebook linkedin threads pinterest bluesky');
+    equal(who('aiLabel'), 'x instagram tiktok youtube');
     equal(who('cover'), 'instagram youtube facebook pinterest telegram');
     equal(platforms.filter(takesCoverFrame).join(' '), 'tiktok');
     for (const platform of platforms) {

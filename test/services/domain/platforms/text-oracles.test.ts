@@ -1,9 +1,7 @@
 /** Counts and addresses against the official library of each network that has one. What differs stands here with its reason. */
-import { deepEqual, equal } from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { deepEqual } from 'node:assert/strict';
 import fc from 'fast-check';
 import { textLength } from '#domain/platforms/index.ts';
-import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { links } from '#domain/platforms/networks/x.ts';
 import { weightedLength } from '#domain/platforms/text-length.ts';
 import { byteSpan, found, isHandle } from '#infra/platforms/bluesky/facets.ts';
@@ -160,16 +158,5 @@ suite('texts against official libraries', (t) => {
       }),
       { seed, numRuns, examples: [['#1a($a1234.'], ['httpbin.org/日($a1234.example.com']] },
     );
-  });
-
-  // Recorded: its packages come for some machines only. Texts that TDLib refuses are none of them.
-  t('Telegram: what TDLib shows of a text with markup', async () => {
-    const file = new URL('../../../fixtures/telegram-texts.json', import.meta.url);
-    const { rows } = JSON.parse(await readFile(file, 'utf8')) as { readonly rows: readonly (readonly string[])[] };
-    for (const [mode, text = '', shown = ''] of rows) {
-      equal(shownText(text, mode), shown, `${mode} ${JSON.stringify(text)}`);
-      equal(textLength('telegram', text, { parseMode: mode }).parts[0]?.used, shown.length);
-    }
-    equal(rows.length, 750);
   });
 });

@@ -2,7 +2,7 @@ import { equal, ok } from 'node:assert/strict';
 import { normalizePlatform, rules, textLength } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { links } from '#domain/platforms/networks/x.ts';
-import { usedWords, weightedLength } from '#domain/platforms/text-length.ts';
+import { usedWords, weightedLength, withoutMarkup } from '#domain/platforms/text-length.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -45,6 +45,17 @@ suite('text of a network', (t) => {
       ['https://例え.jp/', 23],
       ['https://localhost:3000', 22],
       ['\u{1D573}', 2],
+      // The ends of the ranges that weigh one.
+      ['\u10ff', 1],
+      ['\u1100', 2],
+      ['\u1fff', 2],
+      ['\u2001\u200d', 2],
+      ['\u200e', 2],
+      ['\u200f', 2],
+      ['\u2010\u201f', 2],
+      ['\u2031', 2],
+      ['\u2032\u2037', 2],
+      ['\u2038', 2],
     ];
     for (const [text, weight] of table) equal(weightedLength(text), weight, JSON.stringify(text));
   });
@@ -97,6 +108,30 @@ suite('text of a network', (t) => {
     equal((textLength('threads', links(21)).parts[1]?.used ?? 0) > 20, true);
   });
 
+  t('counting stops soon after the most that is told, and not at it', () => {
+    const smiles = '😀'.repeat(1_000);
+    const link = 'https://a.com ';
+    const weights: readonly [text: string, most: number, weight: number][] = [
+      ['😀😀😀', 4, 6],
+      [smiles, 4, 6],
+      // What stands before a part counts as well: the first link has 23 of the 30.
+      [`${link}${smiles}`, 30, 32],
+      [`${link}${smiles} ${link}`, 30, 55],
+      [link.repeat(100), 30, 47],
+      [`${link}b`, 23, 25],
+    ];
+    for (const [text, most, weight] of weights) equal(weightedLength(text, most), weight, text.slice(0, 40));
+    const partsOf = (platform: Platform, text: string) => textLength(platform, text).parts.map(({ used }) => used);
+    equal(partsOf('threads', '日'.repeat(100_000))[0], 4 * rules.threads.text.limits[0].limit + 1);
+    equal(partsOf('bluesky', 'é'.repeat(100_000))[0], 4 * rules.bluesky.text.limits[0].limit + 1);
+    equal(partsOf('threads', Array.from({ length: 100 }, (_, n) => `https://a.com/${n}`).join(' '))[1], 21);
+  });
+
+  t('only the network that reads markup shows a text without it', () => {
+    equal(withoutMarkup('telegram', '<b>a</b>', { parseMode: 'HTML' }), 'a');
+    equal(withoutMarkup('x', '<b>a</b>', { parseMode: 'HTML' }), '<b>a</b>');
+  });
+
   t('the tightest limit is one that is passed, and the first where none is', () => {
     const full = textLength('bluesky', family.repeat(120));
     equal(full.parts[1]?.used, full.parts[1]?.limit);
@@ -119,6 +154,8 @@ suite('text of a network', (t) => {
     equal(textLength('threads', family).used, 25);
     equal(textLength('threads', 'a 😀').used, 6);
     equal(textLength('threads', '1 2 # *').used, 7);
+    // A digit with a mark is a letter of two characters.
+    equal(textLength('threads', '1\u0301').used, 2);
     // The two signs are letters until a selector makes them emoji.
     equal(textLength('threads', '©®').used, 2);
     equal(textLength('threads', '©\ufe0f').used, 5);
