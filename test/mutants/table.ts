@@ -647,7 +647,33 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ]),
     ],
   }),
-  domain('renditions/video', { tests: renditions }),
+  domain('renditions/video', {
+    tests: ['test/services/domain/renditions/video.test.ts', ...renditions],
+    survivors: [
+      ...unnoticed(
+        'Who plans the video has looked at them before.',
+        ...['(video === null || width === null || height === null) && durationMs === null', 'false'].map(
+          (to) => ['video === null || width === null || height === null || durationMs === null', to] as const,
+        ),
+        ...['(video === null || width === null) && height === null', 'false'].map(
+          (to) => ['video === null || width === null || height === null', to] as const,
+        ),
+        ...['video === null && width === null', 'false'].map((to) => ['video === null || width === null', to] as const),
+        ...['video === null', 'width === null', 'height === null', 'durationMs === null'].map(
+          (from) => [from, 'false', 'video === null'] as const,
+        ),
+        ['one !== null', 'true'],
+      ),
+      ...unnoticed(
+        'What moves has a video, and no MP4 carries that of a gif, which has no sound.',
+        ['video?.hdr', 'video.hdr'],
+        ['probe.video?.fps', 'probe.video.fps'],
+        ['probe.video?.constantRate', 'probe.video.constantRate'],
+        ["kind === 'video'", 'true', 'every'],
+        ["probe.kind === 'video'", 'true', 'const sound'],
+      ),
+    ],
+  }),
   workflow('clients/change', 'client-names'),
   workflow('clients/create', 'client-names'),
   workflow('clients/names', 'client-names'),
