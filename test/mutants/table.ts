@@ -70,6 +70,12 @@ const workflow = (name: string, test: string, survivors: readonly Survivor[] = [
   survivors,
 });
 
+const faultPoints = (...names: readonly string[]): readonly Survivor[] =>
+  unnoticed(
+    'It is the name of a moment at which `make chaos` kills.',
+    ...names.map((one) => [`'${one}'`, '""'] as const),
+  );
+
 const isDefault = 'It is what Temporal does by default, written out for the reader.';
 const compatible = unnoticed(isDefault, ["{ disambiguation: 'compatible' }", '{}']);
 
@@ -677,6 +683,54 @@ export const mutatedFiles: readonly MutatedFile[] = [
   workflow('clients/change', 'client-names'),
   workflow('clients/create', 'client-names'),
   workflow('clients/names', 'client-names'),
-  workflow('fan-out', 'fan-out'),
+  workflow('fan-out', 'fan-out', [
+    ...faultPoints('fanout:before-targets', 'fanout:between-targets', 'fanout:between-intents'),
+    ...faultPoints('fanout:before-skips', 'fanout:after-skips'),
+    ...unnoticed('Behind the last group is an empty one.', ['at < items.length', 'at <= items.length']),
+    ...unnoticed(
+      'A member that is undefined is as one that is absent.',
+      ['options.positions === undefined', 'false'],
+      ['context.giveUpAt === undefined', 'false'],
+    ),
+    ...unnoticed(
+      'A post that is live has the event of its plan, and one with an intent that of the intent.',
+      ['plan === undefined', 'false'],
+      ['decision === undefined', 'false'],
+    ),
+    ...unnoticed(
+      'Each target of an intent is one of the plan, which this run has read or made before.',
+      ["state.status === 'none'", 'false'],
+      ["'none'", '""'],
+      ["before.state.status !== 'none'", 'true'],
+      [
+        'targets.get(targetId) ?? (await store.load(target, targetId))',
+        'targets.get(targetId) && (await store.load(target, targetId))',
+      ],
+      ['targets.set(targetId, before);', ';'],
+      ['targets.get(targetId)?.state', 'targets.get(targetId).state'],
+      ["state === undefined || state.status === 'none'", 'false'],
+      ["state === undefined || state.status === 'none'", "state === undefined && state.status === 'none'"],
+      ['state === undefined', 'false'],
+    ),
+    ...unnoticed(
+      'It only saves a decision that yields nothing.',
+      ["before.state.status !== 'none' && !lacks(before.state)", 'false'],
+      ["before.state.status !== 'none'", "before.state.status === 'none'"],
+    ),
+    ...unnoticed(
+      'A target that took an intent lacks nothing, and of one that did not the reason is the same at both places.',
+      ['late.set(targetId, error.reason);', ';'],
+      ['reason !== null && !late.has(targetId)', 'true'],
+      ['reason !== null && !late.has(targetId)', 'reason !== null || !late.has(targetId)'],
+      ['reason !== null', 'true'],
+      ["'awaiting_approval'", '""'],
+      ["['awaiting_approval']", '[]'],
+    ),
+    ...unnoticed(
+      'Without a target that is skipped the post records nothing.',
+      ['late.size === 0', 'false'],
+      ['[]', '["Stryker was here"]', 'reason === undefined'],
+    ),
+  ]),
   workflow('posts/external-refs', 'external-refs'),
 ];

@@ -1,13 +1,15 @@
 import { deepEqual, equal, notEqual, ok, rejects } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import { targetIdOf } from '#domain/ids.ts';
+import { EventStoreError } from '#contracts/ports/event-store.ts';
+import { approvalIdOf, targetIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import type { TargetTime } from '#schemas/target.ts';
+import type { PlannedTarget, TargetTime } from '#schemas/target.ts';
 import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
-import { fanOut } from '#services/workflows/fan-out.ts';
+import { fanOut, inGroups } from '#services/workflows/fan-out.ts';
 import { commandContext, openDomain } from '#test/support/domain.ts';
 import { failure, planned, postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
@@ -132,40 +134,10 @@ suite('fan-out', (t) => {
     equal(targets.get(second)?.state.status, 'pending');
   });
 
-  t('completes a fan-out that a crash interrupted', async () => {
-    const { store, postId, ids, context, loaded, statuses, events, all } = await scheduled(5);
-    for (let n = 0; n < 5 * 6; n += 1) events.failNext('unavailable');
-    await fanOut(store, postId, context, { loaded }).catch(() => undefined);
-    equal((await all()).length, 1);
-    const again = await fanOut(store, postId, commandContext());
-    equal(again.targets.size, ids.length);
-    deepEqual(await statuses(), Array(5).fill('pending'));
-  });
-
-  t('ends at the deadline of the waiting caller', async () => {
-    const { store, postId, context, loaded, events } = await scheduled(2);
-    for (let n = 0; n < 2 * 6; n += 1) events.failNext('unavailable');
-    const before = events.asked.length;
-    const waiting = { ...context, giveUpAt: performance.now() };
-    await rejects(fanOut(store, postId, waiting, { loaded }), { name: 'Unavailable' });
-    ok(events.asked.length - before <= 2 * 4, String(events.asked.length - before));
-  });
-
   t('does nothing for a draft or an unknown post', async () => {
     const { store } = openDomain();
     const { targets } = await fanOut(store, randomUUID(), commandContext());
     equal(targets.size, 0);
-  });
-
-  t('takes a plan of five hundred targets', async () => {
-    const { store, postId, context, loaded, all } = await scheduled(500);
-    const started = performance.now();
-    const { targets } = await fanOut(store, postId, context, { loaded });
-    equal(targets.size, 500);
-    equal((await all()).length, 501);
-    await fanOut(store, postId, commandContext());
-    equal((await all()).length, 501);
-    process.stdout.write(`fan-out of 500 targets, twice: ${Math.round(performance.now() - started)} ms\n`);
   });
 });
 
@@ -333,5 +305,227 @@ suite('intents', (t) => {
         [[limited], 'rate_limited'],
       ],
     );
+  });
+});
+
+suite('the events of a fan-out', (t) => {
+  const bob = { type: 'member', id: 'bob' } as const;
+  const monday = '2026-01-05T08:00:00.000Z';
+  const sweeper = () => commandContext({ actor: { type: 'service', id: 'sweeper' }, now: '2026-02-01T00:00:00.000Z' });
+  const clientId = randomUUID();
+  const written = { clientId, createdBy: { type: 'member', id: 'ann' }, body: postBody() } as const;
+  const hash = 'a'.repeat(64);
+  const submission = { hash, submittedBy: bob };
+  const planOfOne = (postId: string, over: Partial<PlannedTarget> = {}) => {
+    const accountId = randomUUID();
+    const targetId = targetIdOf(postId, accountId, 1);
+    return { number: 1, targets: [planned({ targetId, accountId, clientId, dueAt: due, ...over })] };
+  };
+  /** A post whose targets wait for its approval. */
+  const held = async () => {
+    const domain = openDomain();
+    const postId = randomUUID();
+    const plan = planOfOne(postId);
+    const command = {
+      ...({ type: 'Schedule', commandId: randomUUID(), ...written, plan } as const),
+      submission: { postId, ...submission },
+    } as const;
+    const loaded = await execute(domain.store, post, postId, command, commandContext());
+    return { ...domain, postId, loaded, targetId: plan.targets[0]?.targetId ?? '' };
+  };
+  const writtenBy = (event: DecodedEvent | undefined) => [event?.metadata.actor, event?.metadata.occurredAt];
+
+  t('name who planned the post and when, also behind a draft of somebody else', async () => {
+    const { store } = openDomain();
+    const postId = randomUUID();
+    const draft = { type: 'Draft', ...written } as const;
+    await execute(store, post, postId, draft, commandContext());
+    equal((await fanOut(store, postId, sweeper())).targets.size, 0);
+    const command = { type: 'Schedule', commandId: randomUUID(), ...written, plan: planOfOne(postId) } as const;
+    await execute(store, post, postId, command, commandContext({ actor: bob, now: monday }));
+    const { targets } = await fanOut(store, postId, sweeper());
+    for (const { events } of targets.values()) deepEqual(writtenBy(events[0]), [bob, monday]);
+    equal(targets.size, 1);
+  });
+
+  t('name who canceled and when, whichever process carries it out', async () => {
+    const { store, postId, ids, revise } = await scheduled(2);
+    const [first = ''] = ids;
+    await revise(ids);
+    const command = { type: 'CancelTargets', targetIds: [first], reason: 'post_canceled' } as const;
+    await execute(store, post, postId, command, commandContext({ actor: bob, now: monday }));
+    const { targets } = await fanOut(store, postId, sweeper());
+    deepEqual(writtenBy(targets.get(first)?.events.at(-1)), [bob, monday]);
+  });
+
+  t('of a plan that was just written, held or not, are appended without a read', async () => {
+    const one = await scheduled(3);
+    const other = await held();
+    for (const { store, postId, loaded, events } of [one, other]) {
+      const read: string[] = [];
+      const reading = events.read.bind(events);
+      events.read = (stream, ...rest) => {
+        read.push(stream);
+        return reading(stream, ...rest);
+      };
+      await fanOut(store, postId, commandContext(), { loaded });
+      deepEqual(
+        read.filter((stream) => stream.startsWith('target-')),
+        [],
+      );
+      const asked = events.asked.filter(({ stream }) => stream.startsWith('target-'));
+      deepEqual(new Set(asked.map(({ expected }) => expected)), new Set(['none']));
+    }
+    const { store, postId } = other;
+    const [target] = (await fanOut(store, postId, commandContext())).targets.values();
+    equal(target?.state.status, 'awaiting_approval');
+  });
+
+  t('of an older plan are not taken for new ones: the caller sees the present state of its targets', async () => {
+    const { store, postId, ids, context, loaded, on, cancel } = await scheduled(2);
+    await fanOut(store, postId, context, { loaded });
+    const [first = '', second = ''] = ids;
+    await on(first, start, published);
+    const later = await cancel([second]);
+    const { targets } = await fanOut(store, postId, commandContext(), { loaded: later });
+    const seen = targets.get(first);
+    deepEqual([seen?.state.status, seen?.events.length], ['published', 3]);
+  });
+
+  t('release what waited for the approval, at the instant of the decision', async () => {
+    const { store, postId, targetId } = await held();
+    const approvalId = approvalIdOf(postId, 1);
+    await fanOut(store, postId, sweeper());
+    const command = { type: 'Release', approvalId, hash, decided: { by: bob, comment: 'Good.' } } as const;
+    await execute(store, post, postId, command, commandContext({ now: monday }));
+    const { targets } = await fanOut(store, postId, sweeper());
+    const { state } = targets.get(targetId) ?? {};
+    // It was due before: now it is due at once.
+    deepEqual(state?.status === 'pending' && [state.common.dueAt, state.common.askedTime?.dueAt], [monday, due]);
+  });
+
+  t(
+    'give a target back to this service where the revised post has a setting that its network does not schedule',
+    async () => {
+      const { store } = openDomain();
+      const postId = randomUUID();
+      const plan = planOfOne(postId, {
+        platform: 'youtube',
+        dueAt: '2026-03-01T00:00:00.000Z',
+        scheduleMode: 'native',
+      });
+      const targetIds = plan.targets.map(({ targetId }) => targetId);
+      const schedule = { type: 'Schedule', commandId: randomUUID(), ...written, plan } as const;
+      await execute(store, post, postId, schedule, commandContext());
+      const body = postBody({
+        ...{ scheduleMode: 'native', schedule: { ...postBody().schedule, type: 'at' } },
+        variants: [
+          {
+            platform: 'youtube',
+            contentOverride: null,
+            mediaIdsOverride: null,
+            overrides: { privacyStatus: 'private' },
+          },
+        ],
+      });
+      const revise = {
+        type: 'Revise',
+        commandId: randomUUID(),
+        body,
+        changed: ['variants'],
+        targetIds,
+        times: null,
+      } as const;
+      await execute(store, post, postId, revise, commandContext());
+      const [seen] = (await fanOut(store, postId, sweeper())).targets.values();
+      deepEqual(
+        seen?.state.status === 'pending' && [seen.state.common.scheduleMode, seen.state.common.scheduleModeReason],
+        ['managed', 'setting_not_schedulable'],
+      );
+    },
+  );
+
+  t('a target whose worker is faster is skipped, and the caller sees what it does', async () => {
+    const { store, postId, ids, context, loaded, cancel, on, events, all } = await scheduled(1);
+    await fanOut(store, postId, context, { loaded });
+    const [only = ''] = ids;
+    await cancel(ids);
+    const append = events.append.bind(events);
+    let isFirst = true;
+    events.append = async (...asked) => {
+      if (isFirst) {
+        isFirst = false;
+        await on(only, start);
+      }
+      return append(...asked);
+    };
+    const positions = new Map<string, bigint>();
+    const fanned = await fanOut(store, postId, commandContext(), { positions });
+    equal(fanned.targets.get(only)?.state.status, 'publishing');
+    deepEqual(fanned.post.events.at(-1)?.data, { intentRevision: 1, targetIds: ids, reason: 'publishing' });
+    const topic = `posts-${partitionOf(postId, defaultPartitions)}`;
+    equal(positions.get(topic), (await all()).at(-1)?.position);
+  });
+
+  t('a store that is away while an intent is carried out is no reason to skip a target', async () => {
+    const { store, postId, ids, context, loaded, cancel, events, statuses } = await scheduled(1);
+    await fanOut(store, postId, context, { loaded });
+    await cancel(ids);
+    events.append = async () => {
+      throw new EventStoreError('unavailable', 'away');
+    };
+    const waiting = commandContext({ giveUpAt: performance.now() });
+    await rejects(fanOut(store, postId, waiting), { name: 'Unavailable' });
+    deepEqual(await statuses(), ['pending']);
+  });
+
+  t('are appended in groups, each when the one before has ended', async () => {
+    const seen: string[] = [];
+    await inGroups(
+      [1, 2, 3, 4, 5],
+      async (item) => {
+        seen.push(`begin ${item}`);
+        await Promise.resolve();
+        seen.push(`end ${item}`);
+      },
+      2,
+    );
+    deepEqual(seen, [
+      ...['begin 1', 'begin 2', 'end 1', 'end 2', 'begin 3', 'begin 4', 'end 3', 'end 4'],
+      ...['begin 5', 'end 5'],
+    ]);
+  });
+});
+
+// What waits or takes long stands last: a run that asks only whether a test fails ends before it.
+suite('fan-out that is interrupted, late or large', (t) => {
+  t('completes a fan-out that a crash interrupted', async () => {
+    const { store, postId, ids, context, loaded, statuses, events, all } = await scheduled(5);
+    for (let n = 0; n < 5 * 6; n += 1) events.failNext('unavailable');
+    await fanOut(store, postId, context, { loaded }).catch(() => undefined);
+    equal((await all()).length, 1);
+    const again = await fanOut(store, postId, commandContext());
+    equal(again.targets.size, ids.length);
+    deepEqual(await statuses(), Array(5).fill('pending'));
+  });
+
+  t('ends at the deadline of the waiting caller', async () => {
+    const { store, postId, context, loaded, events } = await scheduled(2);
+    for (let n = 0; n < 2 * 6; n += 1) events.failNext('unavailable');
+    const before = events.asked.length;
+    const waiting = { ...context, giveUpAt: performance.now() };
+    await rejects(fanOut(store, postId, waiting, { loaded }), { name: 'Unavailable' });
+    ok(events.asked.length - before <= 2 * 4, String(events.asked.length - before));
+  });
+
+  t('takes a plan of five hundred targets', async () => {
+    const { store, postId, context, loaded, all } = await scheduled(500);
+    const started = performance.now();
+    const { targets } = await fanOut(store, postId, context, { loaded });
+    equal(targets.size, 500);
+    equal((await all()).length, 501);
+    await fanOut(store, postId, commandContext());
+    equal((await all()).length, 501);
+    process.stdout.write(`fan-out of 500 targets, twice: ${Math.round(performance.now() - started)} ms\n`);
   });
 });
