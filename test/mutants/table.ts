@@ -63,9 +63,9 @@ const target = (name: string, first: (typeof targetTests)[number], survivors: re
   });
 
 /** A protocol over several streams, under the test that races and kills its callers. */
-const workflow = (name: string, test: string, survivors: readonly Survivor[] = []): MutatedFile => ({
+const workflow = (name: string, tests: readonly string[], survivors: readonly Survivor[] = []): MutatedFile => ({
   file: `services/workflows/${name}.ts`,
-  tests: [`test/services/workflows/${test}.test.ts`],
+  tests: tests.map((one) => `test/services/workflows/${one}.test.ts`),
   threshold: 80,
   survivors,
 });
@@ -680,57 +680,97 @@ export const mutatedFiles: readonly MutatedFile[] = [
       ),
     ],
   }),
-  workflow('clients/change', 'client-names'),
-  workflow('clients/create', 'client-names'),
-  workflow('clients/names', 'client-names'),
-  workflow('fan-out', 'fan-out', [
-    ...faultPoints('fanout:before-targets', 'fanout:between-targets', 'fanout:between-intents'),
-    ...faultPoints('fanout:before-skips', 'fanout:after-skips'),
-    ...unnoticed('Behind the last group is an empty one.', ['at < items.length', 'at <= items.length']),
-    ...unnoticed(
-      'A member that is undefined is as one that is absent.',
-      ['options.positions === undefined', 'false'],
-      ['context.giveUpAt === undefined', 'false'],
-    ),
-    ...unnoticed(
-      'A post that is live has the event of its plan, and one with an intent that of the intent.',
-      ['plan === undefined', 'false'],
-      ['decision === undefined', 'false'],
-    ),
-    ...unnoticed(
-      'Each target of an intent is one of the plan, which this run has read or made before.',
-      ["state.status === 'none'", 'false'],
-      ["'none'", '""'],
-      ["before.state.status !== 'none'", 'true'],
-      [
-        'targets.get(targetId) ?? (await store.load(target, targetId))',
-        'targets.get(targetId) && (await store.load(target, targetId))',
-      ],
-      ['targets.set(targetId, before);', ';'],
-      ['targets.get(targetId)?.state', 'targets.get(targetId).state'],
-      ["state === undefined || state.status === 'none'", 'false'],
-      ["state === undefined || state.status === 'none'", "state === undefined && state.status === 'none'"],
-      ['state === undefined', 'false'],
-    ),
-    ...unnoticed(
-      'It only saves a decision that yields nothing.',
-      ["before.state.status !== 'none' && !lacks(before.state)", 'false'],
-      ["before.state.status !== 'none'", "before.state.status === 'none'"],
-    ),
-    ...unnoticed(
-      'A target that took an intent lacks nothing, and of one that did not the reason is the same at both places.',
-      ['late.set(targetId, error.reason);', ';'],
-      ['reason !== null && !late.has(targetId)', 'true'],
-      ['reason !== null && !late.has(targetId)', 'reason !== null || !late.has(targetId)'],
-      ['reason !== null', 'true'],
-      ["'awaiting_approval'", '""'],
-      ["['awaiting_approval']", '[]'],
-    ),
-    ...unnoticed(
-      'Without a target that is skipped the post records nothing.',
-      ['late.size === 0', 'false'],
-      ['[]', '["Stryker was here"]', 'reason === undefined'],
-    ),
-  ]),
-  workflow('posts/external-refs', 'external-refs'),
+  workflow(
+    'clients/change',
+    ['clients', 'client-names'],
+    [...faultPoints('client:after-claim', 'client:after-append', 'client:after-release')],
+  ),
+  workflow(
+    'clients/create',
+    ['clients', 'client-names'],
+    [
+      ...faultPoints('client:after-claim', 'client:after-append'),
+      ...unnoticed(
+        'A client that exists has the event that made it.',
+        ['birthOf(client, events)?.metadata', 'birthOf(client, events).metadata'],
+        ['creation === undefined', 'false'],
+      ),
+    ],
+  ),
+  workflow(
+    'clients/names',
+    ['clients', 'client-names'],
+    [
+      ...unnoticed(
+        'A holder whose claim is not to be broken is treated as one of a free name.',
+        ["{ kind: 'free' }", '{}'],
+        ["'free'", '""'],
+        ["'holds'", '""', 'breakClaim'],
+        ["holder.kind === 'uncreated' || holder.kind === 'doubtful'", 'true'],
+        ["holder.kind !== 'free'", 'true'],
+        ["holder.kind !== 'holds'", 'true'],
+      ),
+    ],
+  ),
+  workflow(
+    'fan-out',
+    ['fan-out'],
+    [
+      ...faultPoints('fanout:before-targets', 'fanout:between-targets', 'fanout:between-intents'),
+      ...faultPoints('fanout:before-skips', 'fanout:after-skips'),
+      ...unnoticed('Behind the last group is an empty one.', ['at < items.length', 'at <= items.length']),
+      ...unnoticed(
+        'A member that is undefined is as one that is absent.',
+        ['options.positions === undefined', 'false'],
+        ['context.giveUpAt === undefined', 'false'],
+      ),
+      ...unnoticed(
+        'A post that is live has the event of its plan, and one with an intent that of the intent.',
+        ['plan === undefined', 'false'],
+        ['decision === undefined', 'false'],
+      ),
+      ...unnoticed(
+        'Each target of an intent is one of the plan, which this run has read or made before.',
+        ["state.status === 'none'", 'false'],
+        ["'none'", '""'],
+        ["before.state.status !== 'none'", 'true'],
+        [
+          'targets.get(targetId) ?? (await store.load(target, targetId))',
+          'targets.get(targetId) && (await store.load(target, targetId))',
+        ],
+        ['targets.set(targetId, before);', ';'],
+        ['targets.get(targetId)?.state', 'targets.get(targetId).state'],
+        ["state === undefined || state.status === 'none'", 'false'],
+        ["state === undefined || state.status === 'none'", "state === undefined && state.status === 'none'"],
+        ['state === undefined', 'false'],
+      ),
+      ...unnoticed(
+        'It only saves a decision that yields nothing.',
+        ["before.state.status !== 'none' && !lacks(before.state)", 'false'],
+        ["before.state.status !== 'none'", "before.state.status === 'none'"],
+      ),
+      ...unnoticed(
+        'A target that took an intent lacks nothing, and of one that did not the reason is the same at both places.',
+        ['late.set(targetId, error.reason);', ';'],
+        ['reason !== null && !late.has(targetId)', 'true'],
+        ['reason !== null && !late.has(targetId)', 'reason !== null || !late.has(targetId)'],
+        ['reason !== null', 'true'],
+        ["'awaiting_approval'", '""'],
+        ["['awaiting_approval']", '[]'],
+      ),
+      ...unnoticed(
+        'Without a target that is skipped the post records nothing.',
+        ['late.size === 0', 'false'],
+        ['[]', '["Stryker was here"]', 'reason === undefined'],
+      ),
+    ],
+  ),
+  workflow(
+    'posts/external-refs',
+    ['external-refs'],
+    [
+      ...faultPoints('externalref:after-claim'),
+      ...unnoticed('No post has that id.', ["''", '"Stryker was here!"', 'loadRef(by, ref)']),
+    ],
+  ),
 ];

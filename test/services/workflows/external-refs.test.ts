@@ -12,6 +12,7 @@ import {
   loadRef,
   type RefClaimant,
   releaseExternalRef,
+  takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
 import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
@@ -97,6 +98,117 @@ const world = () => {
 };
 
 suite('the claim on an externalRef', (t) => {
+  t('a taken reference is refused with the post that has it, also where it was claimed long ago', async () => {
+    const { time, bare, claimant } = world();
+    const { id } = await create(claimant(bare), 'one', 'A');
+    for (const ms of [0, 60_000]) {
+      time.now += ms;
+      await assert.rejects(create(claimant(bare), 'two', 'A'), { code: 'already_exists', extra: { postId: id } });
+    }
+    const saying = (sees: boolean) =>
+      create({ ...claimant(bare), sees: async () => sees }, 'two', 'A').then(
+        () => null,
+        ({ code, message, extra }) => [code, message, extra?.postId],
+      );
+    assert.deepEqual(await saying(true), ['already_exists', `The post ${id} of the client has this externalRef.`, id]);
+    // Who may not know of the post is not told which one it is.
+    const unnamed = ['already_exists', 'Another post of the client has this externalRef.', undefined];
+    assert.deepEqual(await saying(false), unnamed);
+    // Of another client it is another reference.
+    await claimExternalRef(claimant(bare), { clientId: randomUUID(), externalRef: 'A', postId: randomUUID() });
+    await claimExternalRef(claimant(bare), { clientId, externalRef: 'a', postId: randomUUID() });
+  });
+
+  t(
+    'a claim whose post was never created is waited for, then broken; the first key goes on under another id',
+    async () => {
+      const { log, codec, time, bare, claimant, borne } = world();
+      const dying = new DomainStore(
+        mortal(new MemoryEventStore(log), 1, async () => undefined),
+        codec,
+        12,
+      );
+      await assert.rejects(create(claimant(dying, 'one'), 'one', 'A'), Died);
+      const began = time.now;
+      const taken = await create(claimant(bare, 'two'), 'two', 'A');
+      assert.ok(time.now - began > 10_000 && time.now - began < 11_000, `waited ${time.now - began} ms`);
+      await assert.rejects(create(claimant(bare, 'one'), 'one', 'A'), { code: 'already_exists' });
+      // A refused call may be corrected under the same key, and its repeat finds the post.
+      const made = await create(claimant(bare, 'one', 'other'), 'one', 'B');
+      const again = await create(claimant(bare, 'one', 'other'), 'one', 'B');
+      assert.deepEqual([made.replayed, again.replayed, again.id], [false, true, made.id]);
+      assert.notEqual(made.id, taken.id);
+      assert.deepEqual(await borne(), ['A', 'B']);
+    },
+  );
+
+  t('who only asks is refused what a post has, and not what is free or under way', async () => {
+    const { bare, claimant } = world();
+    const asked = (externalRef: string) => takenExternalRef(claimant(bare), { clientId, externalRef });
+    const { id } = await create(claimant(bare), 'one', 'A');
+    assert.equal((await asked('A'))?.message, `The post ${id} of the client has this externalRef.`);
+    assert.equal(await asked('B'), null);
+    await claimExternalRef(claimant(bare), { clientId, externalRef: 'B', postId: randomUUID() });
+    assert.equal(await asked('B'), null);
+    await change(claimant(bare), id, 'C');
+    assert.equal(await asked('A'), null);
+  });
+
+  t('a claim that was made again is not released as it was before, and another fault is told', async () => {
+    const { log, codec, time, bare, claimant } = world();
+    const ref = { clientId, externalRef: 'A', postId: randomUUID() };
+    const statusOf = async () => (await loadRef(claimant(bare), ref)).state.status;
+    await claimExternalRef(claimant(bare), ref);
+    const former = await loadRef(claimant(bare), ref);
+    time.now += 1;
+    await claimExternalRef(claimant(bare), ref);
+    await releaseExternalRef(claimant(bare), ref, former);
+    assert.equal(await statusOf(), 'claimed');
+    const dead = new DomainStore(
+      mortal(new MemoryEventStore(log), 0, async () => undefined),
+      codec,
+      12,
+    );
+    await assert.rejects(releaseExternalRef(claimant(dead), ref, await loadRef(claimant(bare), ref)), Died);
+    await releaseExternalRef(claimant(bare), ref);
+    assert.equal(await statusOf(), 'free');
+  });
+
+  t('a claim is given up once it has gone on changing for too long', async () => {
+    const { bare, claimant } = world();
+    await create(claimant(bare), 'one', 'A').then(({ id }) => change(claimant(bare), id, 'B'));
+    let waits = 0;
+    const wait = async () => {
+      waits += 1;
+    };
+    const stuck = { ...claimant(bare), clock: () => 0, wait };
+    await claimExternalRef(claimant(bare), { clientId, externalRef: 'A', postId: randomUUID() });
+    await assert.rejects(claimExternalRef(stuck, { clientId, externalRef: 'A', postId: randomUUID() }), {
+      name: 'Unavailable',
+      message: 'Other callers change the claim on this externalRef all the time.',
+    });
+    assert.equal(waits, 500);
+  });
+
+  t('a post without a reference appends nothing but itself', async () => {
+    const { log, bare, claimant, borne } = world();
+    const { id } = await create(claimant(bare), 'one', null);
+    assert.deepEqual(
+      log.all.map(({ stream }) => stream),
+      [`post-${id}`],
+    );
+    await change(claimant(bare), id, 'A');
+    await change(claimant(bare), id, null);
+    assert.deepEqual(await borne(), []);
+    const claims = await bare.readStream(
+      `externalref-${externalRefIdOf(claimant(bare).context.workspaceId, clientId, 'A')}`,
+    );
+    assert.deepEqual(
+      claims.map(({ type }) => type),
+      ['ExternalRefClaimed', 'ExternalRefReleased'],
+    );
+  });
+
   t('with any races and crashes no two posts have one reference, and a free reference can be taken', async () => {
     const random = seeded('references');
     for (let round = 0; round < 600; round += 1) {
@@ -132,69 +244,5 @@ suite('the claim on an externalRef', (t) => {
       for (const ref of refs.filter((one) => !now.includes(one))) await create(claimant(bare), randomUUID(), ref);
       assert.deepEqual(await borne(), refs.toSorted(), `round ${round}, afterwards`);
     }
-  });
-
-  t('a taken reference is refused with the post that has it, also where it was claimed long ago', async () => {
-    const { time, bare, claimant } = world();
-    const { id } = await create(claimant(bare), 'one', 'A');
-    for (const ms of [0, 60_000]) {
-      time.now += ms;
-      await assert.rejects(create(claimant(bare), 'two', 'A'), { code: 'already_exists', extra: { postId: id } });
-    }
-    // Of another client it is another reference.
-    await claimExternalRef(claimant(bare), { clientId: randomUUID(), externalRef: 'A', postId: randomUUID() });
-    await claimExternalRef(claimant(bare), { clientId, externalRef: 'a', postId: randomUUID() });
-  });
-
-  t(
-    'a claim whose post was never created is waited for, then broken; the first key goes on under another id',
-    async () => {
-      const { log, codec, time, bare, claimant, borne } = world();
-      const dying = new DomainStore(
-        mortal(new MemoryEventStore(log), 1, async () => undefined),
-        codec,
-        12,
-      );
-      await assert.rejects(create(claimant(dying, 'one'), 'one', 'A'), Died);
-      const began = time.now;
-      const taken = await create(claimant(bare, 'two'), 'two', 'A');
-      assert.ok(time.now - began > 10_000 && time.now - began < 11_000, `waited ${time.now - began} ms`);
-      await assert.rejects(create(claimant(bare, 'one'), 'one', 'A'), { code: 'already_exists' });
-      // A refused call may be corrected under the same key, and its repeat finds the post.
-      const made = await create(claimant(bare, 'one', 'other'), 'one', 'B');
-      const again = await create(claimant(bare, 'one', 'other'), 'one', 'B');
-      assert.deepEqual([made.replayed, again.replayed, again.id], [false, true, made.id]);
-      assert.notEqual(made.id, taken.id);
-      assert.deepEqual(await borne(), ['A', 'B']);
-    },
-  );
-
-  t('a claim is given up once it has gone on changing for too long', async () => {
-    const { bare, claimant } = world();
-    await create(claimant(bare), 'one', 'A').then(({ id }) => change(claimant(bare), id, 'B'));
-    const stuck = { ...claimant(bare), clock: () => 0, wait: async () => undefined };
-    await claimExternalRef(claimant(bare), { clientId, externalRef: 'A', postId: randomUUID() });
-    await assert.rejects(claimExternalRef(stuck, { clientId, externalRef: 'A', postId: randomUUID() }), {
-      name: 'Unavailable',
-    });
-  });
-
-  t('a post without a reference appends nothing but itself', async () => {
-    const { log, bare, claimant, borne } = world();
-    const { id } = await create(claimant(bare), 'one', null);
-    assert.deepEqual(
-      log.all.map(({ stream }) => stream),
-      [`post-${id}`],
-    );
-    await change(claimant(bare), id, 'A');
-    await change(claimant(bare), id, null);
-    assert.deepEqual(await borne(), []);
-    const claims = await bare.readStream(
-      `externalref-${externalRefIdOf(claimant(bare).context.workspaceId, clientId, 'A')}`,
-    );
-    assert.deepEqual(
-      claims.map(({ type }) => type),
-      ['ExternalRefClaimed', 'ExternalRefReleased'],
-    );
   });
 });
