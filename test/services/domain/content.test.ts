@@ -1,5 +1,5 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { contentFor, excerptOf, firstCommentOf, goesOutAsThread } from '#domain/post/content.ts';
+import { contentFor, excerptOf, firstCommentOf, goesOutAsThread, wantedAfter } from '#domain/post/content.ts';
 import { platforms } from '#schemas/common.ts';
 import { excerptLength, type Variant } from '#schemas/post.ts';
 import { postBody } from '#test/support/samples.ts';
@@ -84,5 +84,19 @@ suite('content of a post for one network', (t) => {
       equal(excerptOf(`${text}${last}more`), `${text}${kept}`);
     }
     equal(excerptOf('short'), 'short');
+  });
+
+  t('is followed by a comment and a cover where its network takes them then', () => {
+    const now = '2026-01-01T00:00:00.000Z';
+    const cover = { coverMediaId: '11111111-1111-4111-8111-111111111111' };
+    const nothing = { commentDueAt: null, afterSteps: [] };
+    deepEqual(wantedAfter('youtube', { firstComment: 'First' }, cover, now), {
+      commentDueAt: now,
+      afterSteps: [{ step: 'cover', dueAt: now }],
+    });
+    // A cover that the post names none of, one that goes out with the post, and a post of which nobody knows the body.
+    deepEqual(wantedAfter('youtube', {}, { coverMediaId: null }, now), nothing);
+    deepEqual(wantedAfter('instagram', {}, cover, now), nothing);
+    deepEqual(wantedAfter('youtube', {}, null, now), nothing);
   });
 });
