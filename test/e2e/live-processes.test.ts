@@ -5,11 +5,11 @@ import { accountOfPinterest } from './live/pinterest.ts';
 import { channelOfTelegram } from './live/telegram.ts';
 import { accountOfThreads } from './live/threads.ts';
 import { LiveWorld } from './live/world.ts';
-import { accountOfX, firstDeath } from './live/x.ts';
+import { accountOfX } from './live/x.ts';
 
 suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   const world = new LiveWorld();
-  t.before(() => world.open(firstDeath));
+  t.before(() => world.open());
   t.after(() => world.close());
 
   // Of these three nothing is left; the others stay connected.

@@ -563,9 +563,10 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
     // A retry wants a target that failed: nothing publishes here.
     const open = keyed.filter(({ id }) => plans[id] === undefined && id !== 'retryPostTarget').map(({ id }) => id);
     assert.deepEqual(open, [], 'operations that take a key and are not asked here');
-    for (const { id } of keyed) {
-      const plan = plans[id];
-      if (plan === undefined) continue;
+    const known = new Set(keyed.map(({ id }) => id));
+    // In the order of the plans: no other call of a target finds it after its cancel.
+    for (const [id, plan] of Object.entries(plans)) {
+      assert.ok(known.has(id), `${id} takes no key`);
       const key = randomUUID();
       const answers: Answered[] = [];
       // No live link is minted yet.

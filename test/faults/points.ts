@@ -150,12 +150,12 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'shape:before-drop': 'test/projections/shapes.test.ts',
   'schema.file': 'test/infra/postgres/schema.test.ts',
   'invite:between-credentials-and-connect': 'test/e2e/live-networks.test.ts',
-  'connect:after-attempt': 'test/e2e/live-processes.test.ts',
-  'connect:after-choice': 'test/e2e/live-processes.test.ts',
-  'connect:after-code': 'test/e2e/live-processes.test.ts',
-  'connect:after-finish': 'test/e2e/live-processes.test.ts',
-  'connect:after-take': 'test/e2e/live-processes.test.ts',
-  'connect:between-choices': 'test/e2e/live-processes.test.ts',
+  'connect:after-attempt': 'test/e2e/live/x.ts',
+  'connect:after-choice': 'test/e2e/live/telegram.ts',
+  'connect:after-code': 'test/e2e/live/telegram.ts',
+  'connect:after-finish': 'test/e2e/live/x.ts',
+  'connect:after-take': 'test/e2e/live/x.ts',
+  'connect:between-choices': 'test/e2e/live/telegram.ts',
   'outcomes:after-revocation': 'test/e2e/live-networks.test.ts',
   'connect-codes.spoken': 'test/services/outcomes/listening.test.ts',
   'connect-codes.taken': 'test/services/outcomes/listening.test.ts',
@@ -254,12 +254,12 @@ const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as
  */
 export const isDiedAtIn = (name: string, file: string): boolean => {
   const text = readFileSync(path.join(root, file), 'utf8');
-  const isArmed = new RegExp(`\\b(?:child|dies|arm)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`).test(
-    text,
-  );
+  const isArmed = new RegExp(
+    `\\b(?:child|dies|arm|startApi)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`,
+  ).test(text);
   const isListed = [...text.matchAll(loops)].some(
     ([, , variable, table = '', body = '']) =>
-      table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies)\\((?:[^;]*, )?${variable}\\b`).test(body),
+      table.includes(`'${name}'`) && new RegExp(`\\b(?:child|dies|startApi)\\((?:[^;]*, )?${variable}\\b`).test(body),
   );
   return (isArmed || isListed) && /'SIGKILL'|\.died\(|\bdies\(|\bdue\.arm\(/.test(text);
 };

@@ -36,8 +36,7 @@ export class LiveWorld {
     this.#joins.push(network);
   }
 
-  /** @param point where the api dies once it comes there */
-  async open(point: string): Promise<void> {
+  async open(): Promise<void> {
     this.#port = await freePort();
     this.#networks = await Promise.all(this.#joins.map((join) => join(`${this.base}/connect/callback`)));
     const { url } = await preparedDatabase();
@@ -51,7 +50,7 @@ export class LiveWorld {
       PRIVATE_TARGETS: this.#networks.map(({ origin }) => new URL(origin).host).join(),
       ...Object.assign({}, ...this.#networks.map(({ env }) => env)),
     };
-    await this.startApi(point);
+    await this.startApi('');
     await Promise.all([
       ...['projections/main.ts', 'services/media/main.ts'].map((main) => this.launch(main)),
       this.startPublisher(),

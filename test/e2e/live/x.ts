@@ -8,9 +8,6 @@ import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import type { LiveWorld } from './world.ts';
 
-/** Where the api dies that the first test of it finds. */
-export const firstDeath = 'connect:after-attempt';
-
 export const accountOfX = (t: Declare, world: LiveWorld): void => {
   let network: XNetwork;
   let person: Person;
@@ -44,6 +41,8 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
   t('x: an api that dies before the browser leaves has connected nothing: the same form begins again', async () => {
     clientId = await world.client('Café on X');
     link = await world.link(clientId, ['x']);
+    await world.api.stop();
+    await world.startApi('connect:after-attempt');
     await world.died(begin());
     await world.startApi('connect:after-take');
     assert.match((await guest.get(link)).html, /Continue to X/);
