@@ -52,10 +52,10 @@ const WORLDS_AT_ONCE = 2;
 const isWorld = ({ name }: Work): boolean => /[\\/]e2e[\\/]/.test(name);
 /** One more begins, up to so many, after a look in which this part of the processors' time was nobody's. */
 const MOST_AT_ONCE = 7;
-const REST_ENOUGH = 0.08;
+const REST_ENOUGH = 0.15;
 const LOOK_MS = 1_000;
 /** How many short files take turns, at most and at least. */
-const MOST_IN_TURN = 16;
+const MOST_IN_TURN = 32;
 const LEAST_IN_TURN = 4;
 const SLOWEST = 5;
 /** The processors are what a run waits for: this is the list to shorten. */
