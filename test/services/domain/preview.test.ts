@@ -4,11 +4,14 @@ import {
   accountWarnings,
   contentWarnings,
   errorsOf,
+  factsWarnings,
   previewContent,
   retryWarnings,
+  unaskedWarnings,
   warning,
 } from '#domain/post/preview.ts';
 import type { Destination } from '#domain/post/scheduling.ts';
+import type { AccountFacts } from '#schemas/account.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Issue } from '#schemas/issues.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
@@ -233,6 +236,26 @@ suite('the content of a preview', (t) => {
     },
   );
 
+  t('names the settings that do not count for files that the network shows so', () => {
+    const set = (over: Partial<PostBody>, files: PostAssets) => {
+      const variants = [variant('instagram', { overrides: { shareToFeed: true, locationId: '1' } })];
+      return shown('instagram', { ...over, variants }, files).warnings.map((one) => [one.code, one.path, one.message]);
+    };
+    const files = known({ i: asset(), v: clip() });
+    const idleOnFeed = 'does not count for a post that is shown as feed';
+    deepEqual(set({ mediaIds: ['i'] }, files), [
+      ['member_without_effect', '/variants/0/overrides/shareToFeed', idleOnFeed],
+    ]);
+    deepEqual(set({ mediaIds: ['v'] }, files), [], 'a reel takes both');
+    deepEqual(
+      set({}, files),
+      ['shareToFeed', 'locationId'].map((key) => [
+        ...['member_without_effect', `/variants/0/overrides/${key}`, 'counts only with media'],
+      ]),
+    );
+    deepEqual(set({ mediaIds: ['i', 'unknown'] }, files), [], 'nobody knows what the network shows them as');
+  });
+
   t('judges the number of files only where all are known', () => {
     deepEqual(shown('instagram', { mediaIds: ['unknown'] }).errors, []);
     equal(shown('instagram', {}).errors[0]?.code, 'too_few_media');
@@ -251,6 +274,57 @@ suite('what a preview says of one account', (t) => {
       [['account_reauth_required', '/targets', true]],
     );
     for (const status of ['connected', 'disconnected', '']) deepEqual(accountWarnings(status), []);
+  });
+
+  const facts = (over: Partial<AccountFacts> = {}): AccountFacts => ({
+    ...{ observedAt: '2026-06-01T08:00:00.000Z', allows: {}, maxDurationMs: null, canPostNow: true, until: null },
+    ...over,
+  });
+  const film = postBody({
+    ...{ content: 'Film', mediaIds: ['v'] },
+    variants: [variant('tiktok', { overrides: { privacyLevel: 'SELF_ONLY' } })],
+  });
+  const said = (over: Partial<AccountFacts>, goesAt = '2026-06-01T09:00:00.000Z') =>
+    factsWarnings(film, to('tiktok'), known({ v: clip() }), facts(over), goesAt);
+
+  t('what the network does not allow it now fails, at the member that would mend it', () => {
+    deepEqual(said({}), []);
+    deepEqual(said({ allows: { privacyLevel: ['SELF_ONLY'] }, maxDurationMs: 600_000 }), []);
+    const refused = said({ allows: { privacyLevel: ['PUBLIC_TO_EVERYONE'] }, maxDurationMs: 1_000 });
+    deepEqual(
+      refused.map(({ code, path, willFail, mediaId }) => [code, path, willFail, mediaId]),
+      [
+        ['override_not_granted', '/variants/0/overrides/privacyLevel', true, null],
+        ['media_too_long', '/mediaIds/0', true, 'v'],
+      ],
+    );
+    match(refused[0]?.message ?? '', /those that the account allows now: PUBLIC_TO_EVERYONE$/);
+  });
+
+  t('one that may post nothing fails, or waits until its network lets it', () => {
+    const seen = (over: Partial<AccountFacts>, goesAt?: string) =>
+      said({ canPostNow: false, ...over }, goesAt).map(({ code, path, willFail }) => [code, path, willFail]);
+    deepEqual(seen({}), [['account_not_permitted', '/targets', true]]);
+    const until = '2026-06-01T10:00:00.000Z';
+    deepEqual(seen({ until }), [['account_posts_later', '/targets', false]]);
+    const [waits] = said({ canPostNow: false, until });
+    equal(waits?.message, `TikTok lets the account post nothing until ${until}, and the target waits`);
+    deepEqual(seen({ until }, until), [], 'it goes out when it may');
+    deepEqual(seen({ until }, '2026-06-01T11:00:00.000Z'), []);
+    deepEqual(said({ until: '2026-06-01T10:00:00.000Z' }), [], 'it may post now');
+    // What is wrong with the post stands beside it.
+    deepEqual(
+      seen({ until, allows: { privacyLevel: [] } }).map(([code]) => code),
+      ['account_posts_later', 'override_not_granted'],
+    );
+  });
+
+  t('one that nobody could ask about is asked again before the post goes out', () => {
+    deepEqual(
+      unaskedWarnings('tiktok').map(({ code, path, willFail }) => [code, path, willFail]),
+      [['account_not_asked', '/targets', false]],
+    );
+    match(unaskedWarnings('tiktok')[0]?.message ?? '', /^TikTok did not say .* right before the post goes out$/);
   });
 
   t('its errors are those that concern it, each once', () => {
