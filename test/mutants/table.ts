@@ -109,6 +109,17 @@ export const mutatedFiles: readonly MutatedFile[] = [
     ]),
   ]),
   target('absence', 'target'),
+  target(
+    'after-steps',
+    'target-after-steps',
+    unnoticed(
+      'A cover is the one step so far.',
+      ['(one) => one.step !== step', '() => undefined'],
+      ['one.step !== step', 'false'],
+      ['one.step === step', 'true'],
+    ),
+  ),
+  target('processing', 'target-processing'),
   target('first-comment', 'target-comment'),
   target('native', 'target-native', [
     ...unnoticed('Of two equal instants either is the later one.', ['notBefore > dueAt', 'notBefore >= dueAt']),

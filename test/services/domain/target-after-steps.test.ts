@@ -109,15 +109,23 @@ suite('what follows a published target', (t) => {
   });
 
   t('is called once its try is recorded, and no earlier than it is due', () => {
-    const refuses = (command: TargetCommand, events: readonly TargetEvent[]): string => {
+    const rejection = (command: TargetCommand, events: readonly TargetEvent[]): Rejection | null => {
       try {
         target.decide(command, state(events));
       } catch (error) {
-        if (error instanceof Rejection) return error.code;
+        if (error instanceof Rejection) return error;
       }
-      return 'accepted';
+      return null;
     };
+    const refuses = (...asked: Parameters<typeof rejection>): string => rejection(...asked)?.code ?? 'accepted';
     deepEqual(target.decide(start, state(waiting)), [calling()]);
+    // What an operator reads says which try, and when.
+    const lapse = end({ kind: 'refused', issue, retryAt: null }, { now: at(119), isLapsed: true });
+    deepEqual(
+      [rejection({ ...start, now: at(109) }, waiting), rejection(lapse, called)].map((one) => one?.message),
+      [`The step cover is due at ${at(110)}.`, `The call may run until ${at(120)}.`],
+    );
+    equal(rejection(end({ kind: 'done' }, { try: 2 }), called)?.message, 'Try 1 is the one under way.');
     equal(refuses({ ...start, now: at(109) }, waiting), 'not_due');
     for (const events of [[scheduled], [...crossed, unknown()], out, called, [...called, done], [...called, failed]]) {
       equal(refuses(start, events), 'claim_lost');

@@ -73,6 +73,15 @@ suite('a target that its network processes', (t) => {
     given([native, started, boundaryOf()]).when(accept).refused('no_boundary');
   });
 
+  t('an acceptance changes nothing of a target without a boundary, nor of one that waits or has ended', () => {
+    const ended: Event = { type: 'TargetPublished', at: at(115), data: { ...claim, ...there } };
+    for (const before of [[scheduled], [scheduled, started], [...crossed, ended]]) {
+      deepEqual(state([...before, accepted]), state(before));
+    }
+    const afterUnknown = state([...crossed, unknown, accepted]);
+    equal(afterUnknown.status, 'processing', 'its answer came late');
+  });
+
   t('ends by the word of its network: shown with the first comment, or refused', () => {
     given(processing)
       .when(settle({ kind: 'published', ...there }))
