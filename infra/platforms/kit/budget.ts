@@ -45,7 +45,8 @@ const nobody = { workspaceId: '00000000-0000-0000-0000-000000000000', accountId:
 export const counted = async (kit: Kit, isOptional: boolean): Promise<SpentAnswer | null> => {
   const { app, tables } = kit;
   const { appBudget } = rulesOf(tables.platform);
-  if (app.budget === undefined || appBudget === undefined) return null;
+  // Accounts are counted where one of them posts.
+  if (app.budget === undefined || appBudget?.counts !== 'calls') return null;
   const limit = isOptional ? Math.floor(app.budget / 2) : app.budget;
   return takeBudget(kit, { ...appBudget, limit }, { app: appName(kit), ...nobody });
 };

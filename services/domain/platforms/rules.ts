@@ -187,7 +187,10 @@ export interface AppRules {
   readonly scopes?: readonly string[];
   /** What the app may read in a month, where the network bills reads. Absent: it bills none. */
   readonly monthlyReads?: number;
-  /** Each call takes from `appBudget`, and a setting says how much this app has. Absent: calls are not counted here. */
+  /**
+   * Each call, or each account that posts, takes from `appBudget`, and a setting says how much this app has. Absent: neither is
+   * counted here.
+   */
   readonly countsCalls?: true;
 }
 

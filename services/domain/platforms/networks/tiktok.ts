@@ -85,6 +85,10 @@ export const siteProofOfTikTok = (token: string): { readonly name: string; reado
 export const tiktok: NetworkRules = {
   platform: 'tiktok',
   name: 'TikTok',
+  app: {
+    addresses: { api: 'https://open.tiktokapis.com/v2', authorize: 'https://www.tiktok.com/v2/auth/authorize/' },
+    countsCalls: true,
+  },
   text: {
     limits: [{ unit: 'utf16_units', limit: 2200 }],
   },

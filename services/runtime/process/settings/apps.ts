@@ -56,8 +56,10 @@ const settingsOf = (platform: Platform): readonly Named[] => {
       ? []
       : [
           one('appBudget', (setting) => {
-            const { name: what, every, zone, limit } = appBudget;
-            const words = `${name}: ${what} that your app may make in a ${every} (${zone}); figures leave half of them to posts`;
+            const { name: what, every, zone, limit, counts } = appBudget;
+            const may = counts === 'accounts' ? 'post for' : 'make';
+            const rest = counts === 'accounts' ? '' : '; figures leave half of them to posts';
+            const words = `${name}: ${what} that your app may ${may} in a ${every} (${zone})${rest}`;
             return variable(setting, integer(1, 100_000_000), limit, words);
           }),
         ]),
