@@ -20,6 +20,7 @@ import { linkedinNetwork } from './linkedin/index.ts';
 import { pinterestNetwork } from './pinterest/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { threadsNetwork } from './threads/index.ts';
+import { tiktokNetwork } from './tiktok/index.ts';
 import { xNetwork } from './x/index.ts';
 
 /** What networks gave us, and what they reported. */
@@ -79,6 +80,7 @@ export const kitNetworks: Each<NetworkParts> = {
   linkedin: linkedinNetwork(),
   pinterest: pinterestNetwork,
   threads: threadsNetwork(),
+  tiktok: tiktokNetwork,
   x: xNetwork(),
 };
 

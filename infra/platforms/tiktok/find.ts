@@ -1,0 +1,195 @@
+import type { NetworkCall } from '#contracts/ports/network-http.ts';
+import type { Json, PlatformAdapter, Processing, PublishRequest, ReconcileOutcome } from '#contracts/ports/platform.ts';
+import { permalinkOf } from '#domain/platforms/index.ts';
+import type { Failure } from '#schemas/target.ts';
+import { beforeBoundary, failureOf, type Meaning, type NotOk } from '../kit/errors.ts';
+import type { Bound } from '../kit/network.ts';
+import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { integerIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { levelOf } from './post.ts';
+import { isPostId, posting } from './tables.ts';
+
+/**
+ * What became of a post. TikTok gives each a `publish_id`, which says how far it is; the id by which people see it comes later,
+ * and of a post that is not public never. A picture post whose answer was lost has none: it is looked for among the public posts,
+ * and what is not there proves nothing.
+ */
+
+export type Status =
+  | { readonly kind: 'working'; readonly uploaded: number | null; readonly isUpload: boolean }
+  /** `postId`: null, TikTok has none that the public sees, or not yet. */
+  | { readonly kind: 'out'; readonly postId: string | null }
+  | { readonly kind: 'ended'; readonly reason: string };
+
+/** TikTok's spelling. A list of integers of 64 bits, which some answers write as texts. */
+const postIdIn = ({ publicaly_available_post_id: listed }: Members): string | null => {
+  const [first] = Array.isArray(listed) ? (listed as readonly Json[]) : [];
+  const id = typeof first === 'number' || typeof first === 'string' ? String(first) : '';
+  return isPostId(id) && id !== '0' ? id : null;
+};
+
+/** "Get Post Status". What it does not name is on its way. */
+export const statusOf = async (
+  { client }: Pick<Bound, 'client'>,
+  subject: NetworkCall['subject'],
+  publishId: string,
+  signal: AbortSignal,
+): Promise<Status | NotOk> => {
+  const ask = posting('/post/publish/status/fetch/', { publish_id: publishId });
+  const answer = await client.call(subject, ask, signal);
+  if (answer.kind !== 'ok') return answer;
+  const data = membersOf(answer.body.data) ?? {};
+  const status = textIn(data, 'status') ?? '';
+  if (status === 'PUBLISH_COMPLETE') return { kind: 'out', postId: postIdIn(data) };
+  if (status === 'FAILED') return { kind: 'ended', reason: textIn(data, 'fail_reason') || 'FAILED' };
+  return { kind: 'working', uploaded: integerIn(data, 'uploaded_bytes'), isUpload: status === 'PROCESSING_UPLOAD' };
+};
+
+/** Bytes of a video that TikTok has. */
+export const uploadedOf = async (...asked: Parameters<typeof statusOf>): Promise<number | NotOk> => {
+  const status = await statusOf(...asked);
+  if (status.kind === 'working') return status.uploaded ?? 0;
+  const isOver = status.kind === 'out' || status.kind === 'ended';
+  return isOver ? { kind: 'silent', reason: 'TikTok takes no more of the upload' } : status;
+};
+
+const ofFile = [
+  'file_format_check_failed',
+  'duration_check_failed',
+  'frame_rate_check_failed',
+  'picture_size_check_failed',
+];
+
+/** "Get Post Status", fail reasons; another one is about the content. */
+const meanings: Readonly<Record<string, Meaning>> = {
+  ...Object.fromEntries(ofFile.map((reason) => [reason, 'media'] as const)),
+  ...{ video_pull_failed: 'later', photo_pull_failed: 'later', internal: 'down', auth_removed: 'lapsed' },
+  ...{ spam_risk_too_many_posts: 'limited', spam_risk_user_banned_from_posting: 'forbidden' },
+};
+
+export const failureFor = (reason: string, { media }: Pick<PublishRequest, 'media'>): Failure => {
+  const meaning = meanings[reason] ?? 'content';
+  const [file] = media;
+  const isOne = meaning === 'media' && media.length === 1 && file !== undefined;
+  return failureOf(meaning, reason, `TikTok did not publish it: ${reason}`, isOne ? file.mediaId : null);
+};
+
+/** Seconds between two questions by the age of the post: most are out within a minute, and moderation may take hours. */
+const rests: readonly (readonly [age: number, every: number])[] = [
+  [30, 5],
+  [330, 15],
+  [7_200, 60],
+  [Number.POSITIVE_INFINITY, 3_600],
+];
+
+export const processingOf = (publishId: string, since: number, now: number): Processing => {
+  const age = (now - since) / 1_000;
+  const every = rests.find(([until]) => age < until)?.[1] ?? 60;
+  return { handle: { publishId }, askAt: new Date(now + every * 1_000).toISOString() };
+};
+
+/** Without an id that the public sees, `publish_id` names the post: figures then ask for the other one again. */
+export const shownAs = ({ account, media }: PublishRequest, publishId: string, postId: string | null) => ({
+  externalId: postId ?? publishId,
+  permalink:
+    // The form of addresses of pictures is not documented: their figures bring it.
+    postId === null || media[0]?.kind !== 'video'
+      ? null
+      : permalinkOf('tiktok', { id: postId, username: account.username, account: account.externalId }),
+});
+
+const contentOf = (request: PublishRequest): Json => [request.content, levelOf(request)];
+
+/** @param publishId null: the call of the boundary brings it */
+export const boundaryOf = (request: PublishRequest, publishId: string | null, now: number): Json =>
+  crossingOf(contentOf(request), publishId === null ? [] : [publishId], now);
+
+/** Members of a post that the list is asked for: `fields` is a must. */
+const fields = 'id,create_time,title,video_description,share_url';
+const perPage = 20;
+const maxPages = 5;
+const skewMs = 60_000;
+
+const plain = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
+const timeOf = (video: Members): number => (numberIn(video, 'create_time') ?? Number.NaN) * 1_000;
+
+/** TikTok lists the caption as the description. */
+const isIt = (video: Members, { content }: PublishRequest): boolean =>
+  [textIn(video, 'video_description'), textIn(video, 'title')].some((one) => plain(one) === plain(content));
+
+/** "List Videos": the account's own public posts, newest first. */
+const publicPosts = (
+  { client, boundaryDeadlineMs }: Bound,
+  request: PublishRequest,
+  since: number,
+  until: number,
+): OwnPosts => ({
+  ...{ list: 'videos', since, at: timeOf, maxPages },
+  isIt: (video) => !(timeOf(video) > until) && isIt(video, request),
+  page: async (cursor) => {
+    const json = { max_count: perPage, ...(cursor === null ? {} : { cursor: Number(cursor) }) };
+    const ask = posting('/video/list/', json, { fields });
+    const answer = await client.call(subjectOf(request), ask, AbortSignal.timeout(boundaryDeadlineMs));
+    return answer.kind === 'ok' ? { ...answer, body: membersOf(answer.body.data) ?? {} } : answer;
+  },
+  next: (body) => (body.has_more === true ? (integerIn(body, 'cursor')?.toString() ?? null) : null),
+  show: (video) => {
+    const externalId = textIn(video, 'id') ?? '';
+    return isPostId(externalId) ? { externalId, permalink: textIn(video, 'share_url') } : null;
+  },
+});
+
+const isPublic = (request: PublishRequest): boolean => levelOf(request) === 'PUBLIC_TO_EVERYONE';
+
+/** Of a post without a `publish_id`. It may be pulled and published an hour later. */
+const amongPublic = async (bound: Bound, request: PublishRequest, at: number): Promise<ReconcileOutcome> => {
+  if (!isPublic(request)) return { kind: 'undecided' };
+  const until = at + bound.boundaryDeadlineMs + 2 * 3_600_000;
+  const found = await lookFor(publicPosts(bound, request, at - skewMs, until), bound.clock);
+  return found.kind === 'absent' ? { kind: 'undecided' } : found;
+};
+
+/** Without an acceptance: the last part of a video came, or it did not. `absent` is said of such a video alone. */
+const withoutAcceptance = (
+  { uploaded, isUpload }: Extract<Status, { readonly kind: 'working' }>,
+  { media }: PublishRequest,
+): ReconcileOutcome | null => {
+  if (!isUpload) return null;
+  if (uploaded === null) return { kind: 'undecided' };
+  return uploaded < (media[0]?.bytes ?? 0) ? { kind: 'absent' } : null;
+};
+
+export const reconcile =
+  (bound: Bound): PlatformAdapter['reconcile'] =>
+  async (request, { data }, handle) => {
+    const crossed = crossingIn(data, contentOf(request));
+    const publishId = textIn(handle, 'publishId') ?? crossed?.mediaIds[0] ?? null;
+    const at = Date.parse(textIn(data, 'at') ?? '');
+    if (publishId === null) return crossed === null ? { kind: 'undecided' } : amongPublic(bound, request, at);
+    const signal = AbortSignal.timeout(bound.boundaryDeadlineMs);
+    const status = await statusOf(bound, subjectOf(request), publishId, signal);
+    switch (status.kind) {
+      case 'out': {
+        const publishedAt = new Date(handle === undefined ? at : bound.clock()).toISOString();
+        return { kind: 'present', ...shownAs(request, publishId, status.postId), publishedAt };
+      }
+      case 'ended':
+        return { kind: 'failed', failure: failureFor(status.reason, request) };
+      case 'working': {
+        const undecided = handle === undefined ? withoutAcceptance(status, request) : null;
+        return undecided ?? { kind: 'processing', ...processingOf(publishId, at, bound.clock()) };
+      }
+      default:
+        return { kind: 'undecided', failure: beforeBoundary(status, bound.clock()).failure };
+    }
+  };
+
+/** By time and caption, of public posts alone: the list has no others. */
+export const findPosts =
+  (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
+  async (request) => {
+    if (!isPublic(request)) return { kind: 'not_askable' };
+    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
+    return findAll(publicPosts(bound, request, from, until), bound.clock);
+  };
