@@ -41,12 +41,12 @@ class VideoFigures {
     this.#signal.throwIfAborted();
     const now = this.#bound.clock();
     const seen = new Date(now).toISOString();
-    // TikTok tells no figures of a post that the public does not see: none was asked for.
-    if (status.kind === 'working' || status.kind === 'out') {
+    const code = status.kind === 'refused' ? status.failure.platformCode : null;
+    // TikTok tells no figures of a post that the public does not see, and may forget a `publish_id`: none was asked for.
+    if (status.kind === 'working' || status.kind === 'out' || code === 'invalid_publish_id') {
       return (status.kind === 'out' && status.postId) || { kind: 'reported', raw: {}, observedAt: seen, fields: [] };
     }
-    // It does not say how long it remembers a `publish_id`, and shows none to another account.
-    const isGone = status.kind === 'ended' || (status.kind === 'refused' && status.row.means === 'gone');
+    const isGone = status.kind === 'ended' || code === 'token_not_authorized_for_specified_publish_id';
     return isGone ? { kind: 'removed', raw: null, observedAt: seen } : withoutFigures(status, now);
   }
 
