@@ -1,0 +1,56 @@
+/**
+ * A worker that publishes one video to TikTok, in a process of its own: the parent kills it and measures it. Its only argument
+ * says what; it tells its checkpoints.
+ */
+import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
+import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { NetworkApp } from '#infra/platforms/kit/app.ts';
+import { networkOf } from '#infra/platforms/kit/network.ts';
+import { tiktokNetwork } from '#infra/platforms/tiktok/index.ts';
+import { EgressGuard } from '#runtime/egress/guard.ts';
+import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
+import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
+import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+
+export interface Reported {
+  readonly app: NetworkApp;
+  readonly file: string;
+  readonly accessToken: string;
+  readonly media: Omit<PublishMedia, 'file' | 'url'>;
+  readonly request: Omit<PublishRequest, 'media'>;
+}
+
+export type Tells =
+  | { readonly kind: 'checkpoint'; readonly step: string; readonly data: Json }
+  | { readonly kind: 'ended'; readonly outcome: Json; readonly grownBytes: number };
+
+const { app, file, accessToken, media, request } = JSON.parse(process.argv[2] ?? '{}') as Reported;
+const tell = (what: Tells): void => {
+  process.send?.(what);
+};
+
+class ReportedSteps extends RecordedSteps {
+  override async checkpoint(step: string, data: Json): Promise<void> {
+    await super.checkpoint(step, data);
+    tell({ kind: 'checkpoint', step, data });
+  }
+}
+
+const credentials = new MemoryCredentials();
+await credentials.keep(
+  { accountId: request.account.id, workspaceId: '', clientId: '', platform: 'tiktok' },
+  { secret: { accessToken, accessUntil: new Date(Date.now() + 7_200_000).toISOString() }, expiresAt: null },
+);
+const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
+const tools = { http, credentials, appLimits: new MemoryAppLimits(), clock: () => Date.now(), pause: async () => {} };
+const { adapter } = networkOf(tiktokNetwork, tools, app);
+const before = process.memoryUsage.rss();
+let most = before;
+const watch = setInterval(() => {
+  most = Math.max(most, process.memoryUsage.rss());
+}, 5);
+const asked = { ...request, media: [{ ...media, file: async () => file, url: async () => '' }] };
+const outcome = await adapter.publish(asked, new ReportedSteps(asked, adapter.boundaryDeadlineMs));
+clearInterval(watch);
+tell({ kind: 'ended', outcome: outcome as unknown as Json, grownBytes: most - before });
+process.disconnect?.();
