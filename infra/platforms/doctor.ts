@@ -100,11 +100,6 @@ const examineFiles = async (
   return [found('ok', about, `TikTok finds the proof below ${files}/, where the addresses of files begin.`)];
 };
 
-const unbuilt = found(
-  ...(['off', 'app', 'This release publishes nothing on TikTok.'] as const),
-  'Nothing: the proof stays for one that does.',
-);
-
 /** What the table of versions says at this instant. */
 const versionOf = (network: Platform, one: ApiVersion, now: number): Finding => {
   const about = 'API version';
@@ -134,8 +129,8 @@ export const examineNetworks = async (
     platforms.map(async (network) => {
       const examine = examinations[network];
       const own = AbortSignal.any([signal, AbortSignal.timeout(patienceMs)]);
+      if (examine === undefined) return { network, findings: null };
       const ofFiles = network === 'tiktok' ? await examineFiles(options, own) : [];
-      if (examine === undefined) return { network, findings: ofFiles.length === 0 ? null : [unbuilt, ...ofFiles] };
       const findings = [...(await examine(options, own)), ...ofFiles];
       const version = versions[network];
       return {

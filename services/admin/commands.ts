@@ -218,9 +218,9 @@ export const commands: readonly Command[] = [
     run: publishingState,
   },
   {
-    usage: 'network check <network> --account ID [--media FILE] [--set SETTINGS] [--yes]',
+    usage: 'network check <network> --account ID [--media FILE] [--set SETTINGS] [--leave-it] [--yes]',
     about:
-      'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there. --media is a picture or video of this machine, --set the overrides of the network: boardId=1&title=A',
+      'publishes one real post on a connected account and deletes it again, to prove that this installation can; asks first, unless --yes is there. --media is a picture or video of this machine, --set the overrides of the network: boardId=1&title=A. --leave-it deletes nothing: a network that lets no program delete a post is checked only so',
     run: checkNetwork,
   },
   {

@@ -9,6 +9,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { Rejection } from '#domain/decider.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { behindWall } from '#runtime/work/publishing-wall.ts';
@@ -19,7 +20,7 @@ import type { Admin, CommandOutput, Given } from './context.ts';
 import { idOf } from './find.ts';
 
 /**
- * Publishes one real post and deletes it again. It is no post of a caller: no stream, quota or figure knows of it. What
+ * Publishes one real post and deletes it again, or leaves it there. It is no post of a caller: no stream, quota or figure knows of it. What
  * is out and where is said before each step, so that a person can end what this command does not live to end.
  */
 
@@ -47,16 +48,14 @@ const networkOf = (text: string): Platform => {
 };
 
 interface Checked {
-  readonly adapter: PlatformAdapter & Required<Pick<PlatformAdapter, 'removePost'>>;
+  readonly adapter: PlatformAdapter;
   readonly platform: Platform;
   readonly workspaceId: string;
   readonly account: PublishRequest['account'];
 }
 
-const isRemoving = (adapter: PlatformAdapter): adapter is Checked['adapter'] => adapter.removePost !== undefined;
-
 /** @throws Error: the account cannot be checked */
-const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag }: Given): Promise<Checked> => {
+const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag, has }: Given): Promise<Checked> => {
   const platform = networkOf(at(0));
   const id = idOf(flag('account') ?? '', 'account');
   const { state, events } = await store.load(account, id);
@@ -69,9 +68,14 @@ const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag }: 
   const hold = await publishing.ofAll();
   if (hold !== null) throw refused(`Publishing is held by ${hold.by}: resume it first.`);
   const adapter = plain && behindWall(plain, async () => (await publishing.ofAll()) !== null);
-  if (adapter === null || !isRemoving(adapter)) {
+  if (adapter === null) {
     throw refused(
       `This installation does not publish on ${platform}: npm run doctor -- networks says what is missing.`,
+    );
+  }
+  if (adapter.removePost === undefined && !has('leave-it')) {
+    throw new UsageError(
+      `${rulesOf(platform).name} lets no program delete a post: add --leave-it, and delete it there by hand.`,
     );
   }
   const workspaceId = events[0]?.metadata.workspaceId ?? '';
@@ -83,23 +87,27 @@ export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandO
   const { adapter, platform, account: by } = checked;
   const { confirm, note } = admin;
   const mark = `(${randomBytes(4).toString('hex')})`;
-  const content = `A test of our publishing software. This post is deleted in a moment. ${mark}`;
+  const isLeft = given.has('leave-it');
+  const content = `A test of our publishing software. This post is deleted ${isLeft ? 'by hand' : 'in a moment'}. ${mark}`;
   const lending = lendingOf(admin, checked.workspaceId, by);
   const more = await checkPostOf(platform, content, given, lending);
   const who = plain(by.username ?? by.externalId);
   if (!given.has('yes')) {
     if (confirm === null) throw new UsageError('This publishes a real post: add --yes to do it without being asked.');
-    if (!(await confirm(`Publish “${content}” on ${platform} as ${who}, and delete it again?`))) {
+    const then = isLeft ? 'leave it there' : 'delete it again';
+    if (!(await confirm(`Publish “${content}” on ${platform} as ${who}, and ${then}?`))) {
       throw new Error('Nothing was published.');
     }
   }
-  note(
-    `Publishing on ${platform} as ${who}. If this ends before it says "deleted", delete the post with ${mark} by hand.`,
-  );
+  const ends = isLeft ? 'Delete' : 'If this ends before it says "deleted", delete';
+  note(`Publishing on ${platform} as ${who}. ${ends} the post with ${mark} by hand.`);
   const post = await publishOnce(admin, checked, { content, ...more }, mark).finally(lending.end);
   const where = plain(post.permalink ?? post.externalId);
   note(`Published: ${where}`);
   faultPoint('admin:between-publish-and-removal');
+  if (isLeft || adapter.removePost === undefined) {
+    return { network: platform, account: by.id, published: where, deleted: false };
+  }
   const { externalId } = post;
   const removal = await adapter.removePost({ platform, account: by, externalId }, AbortSignal.timeout(removalMs));
   if (removal.kind === 'not_removed') {

@@ -21,6 +21,7 @@ import { sharedPds } from '#test/support/networks/pds.ts';
 import { type PinterestNetwork, startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import { startThreads, type ThreadsNetwork } from '#test/support/networks/threads/index.ts';
+import { startTikTok, type TikTokNetwork } from '#test/support/networks/tiktok/index.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { XNetworkOptions } from '#test/support/networks/x/state.ts';
 import { freePort } from '#test/support/port.ts';
@@ -380,7 +381,7 @@ suite('the doctor of files that a network fetches', (t) => {
     const { asked, all, one } = await examinedAt({ files }, { [url]: `${proof}\n` });
     assert.deepEqual([asked, one.verdict, one.remedy], [[url], 'ok', null]);
     assert.ok(one.words.includes(`${files}/`), one.words);
-    assert.equal(of(all, 'app').verdict, 'off', 'no adapter publishes there yet');
+    assert.equal(of(all, 'app').verdict, 'off', 'the proof may be there before the app');
     for (const other of [{}, { [url]: proof.slice(0, -1) }, { [url]: `<html>${proof}</html>` }]) {
       assert.equal((await examinedAt({ files }, other)).one.verdict, 'fix');
     }
@@ -393,7 +394,7 @@ suite('the doctor of files that a network fetches', (t) => {
       const found = await examinedAt({ files }, {});
       assert.deepEqual([found.one.verdict, found.asked], ['fix', []], String(files));
     }
-    assert.deepEqual(await examined('tiktok', {}), []);
+    assert.deepEqual(verdictsOf(await examined('tiktok', {})), { app: 'off', 'API version': 'ok' });
   });
 });
 
@@ -443,6 +444,71 @@ suite('the doctor of pinterest', (t) => {
     const { verdict, remedy } = of(await examined('pinterest', {}), 'app');
     assert.equal(verdict, 'off');
     assert.match(String(remedy), /developers\.pinterest\.com.*PINTEREST_CLIENT_ID and PINTEREST_CLIENT_SECRET/);
+  });
+});
+
+suite('the doctor of tiktok', (t) => {
+  let network: TikTokNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (more: Readonly<Record<string, string>> = {}) => {
+    network = await startTikTok({ redirectUri });
+    const { clientKey, clientSecret } = network.state.app;
+    return {
+      ...{ TIKTOK_API: network.api, TIKTOK_AUTHORIZE: network.authorize },
+      ...{ TIKTOK_CLIENT_ID: clientKey, TIKTOK_CLIENT_SECRET: clientSecret, ...more },
+    };
+  };
+  const examinedHere = async (env: Readonly<Record<string, string>>) =>
+    examined('tiktok', env, {
+      http: {
+        send: async (call, signal) =>
+          call.url === `${origin}/network/tiktok`
+            ? {
+                kind: 'answered',
+                status: 404,
+                headers: { 'content-type': 'application/problem+json' },
+                body: Buffer.alloc(0),
+              }
+            : http.send(call, signal),
+      },
+    });
+
+  t(
+    'takes the client, names the address of webhooks, and gives the page of consent to a person who is signed in',
+    async () => {
+      const findings = await examinedHere(await started());
+      assert.deepEqual(verdictsOf(findings), {
+        ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell' },
+        ...{ calls: 'ok', 'API version': 'ok' },
+      });
+      const asked = new URL(/https?:\S+/.exec(String(of(findings, 'redirect address').remedy))?.[0] ?? '');
+      assert.equal(`${asked.origin}${asked.pathname}`, network?.authorize);
+      assert.match(of(findings, 'scopes').words, /video\.publish \(to publish, and to ask what the account may post\)/);
+      assert.match(of(findings, 'calls').words, /\/network\/tiktok \(Callback URL of Webhooks\)/);
+      // As a person opens it who is signed in there.
+      asked.searchParams.set('as', network?.person().id ?? '');
+      assert.equal((await fetch(asked, { redirect: 'manual' })).status, 302);
+    },
+  );
+
+  t('tells a wrong client from a made-up code, and shows no secret', async () => {
+    for (const wrong of [{ TIKTOK_CLIENT_SECRET: 'not-the-secret' }, { TIKTOK_CLIENT_ID: 'another' }]) {
+      const findings = await examinedHere(await started(wrong));
+      const { verdict, words, remedy } = of(findings, 'client');
+      assert.equal(verdict, 'fix');
+      assert.match(words, /Client key or secret is incorrect/);
+      assert.match(String(remedy), /Client secret anew/);
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+    const { TIKTOK_CLIENT_SECRET: _, ...open } = await started();
+    assert.match(String(of(await examinedHere(open), 'client').remedy), /set TIKTOK_CLIENT_SECRET/);
+  });
+
+  t('says how an operator gets an app', async () => {
+    const { verdict, remedy } = of(await examined('tiktok', {}), 'app');
+    assert.equal(verdict, 'off');
+    assert.match(String(remedy), /developers\.tiktok\.com.*TIKTOK_CLIENT_ID and TIKTOK_CLIENT_SECRET/);
   });
 });
 

@@ -10,6 +10,7 @@ import { problems as problemsOfPinterest } from '#test/support/networks/pinteres
 import { heldFiles, pinterestWorld } from '#test/support/networks/pinterest/world.ts';
 import { allScopes, problems as problemsOfThreads } from '#test/support/networks/threads/index.ts';
 import { threadsWorld } from '#test/support/networks/threads/world.ts';
+import { tiktokWorld } from '#test/support/networks/tiktok/world.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -136,6 +137,14 @@ suite('the removal of a pin of pinterest', (t) => {
     assert.equal(network.state.calls.length, calls);
     files.remove();
     network.close();
+  });
+});
+
+suite('the removal of a post on tiktok', (t) => {
+  t('is nothing that its API can do: its adapter has no such call, and who asks for one is told so', async () => {
+    const world = await tiktokWorld();
+    assert.equal(world.adapter.removePost, undefined);
+    world.close();
   });
 });
 

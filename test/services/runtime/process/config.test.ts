@@ -83,6 +83,11 @@ const table: Readonly<Record<string, { readonly right: string; readonly wrong: r
   X_MONTHLY_READS: { right: '0', wrong: ['-1', 'many'] },
   TELEGRAM_BOT_TOKEN: { right: `123456789:${'A'.repeat(35)}`, wrong: ['a-token', '123:'] },
   TELEGRAM_API: { right: 'http://127.0.0.1:8081', wrong: ['api.telegram.org'] },
+  TIKTOK_CLIENT_ID: { right: 'aw1234567890', wrong: [] },
+  TIKTOK_CLIENT_SECRET: { right: 'a-secret', wrong: [] },
+  TIKTOK_API: { right: 'https://tiktok.example.com/v2', wrong: ['open.tiktokapis.com'] },
+  TIKTOK_APP_BUDGET: { right: '1000', wrong: ['0', 'many'] },
+  TIKTOK_AUTHORIZE: { right: 'https://tiktok.example.com/v2/auth/authorize/', wrong: ['tiktok'] },
   TIKTOK_SITE_PROOF: {
     right: 'MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT, W80hyQC60hi75H7MTNlTpbTyCipci1gZ',
     wrong: ['tiktok.txt', '../x'],
