@@ -175,6 +175,22 @@ const cardsOf = ({ items, files, targets }: ShownContent): readonly Card[] => {
   });
 };
 
+/** Its networks want authors to read what they agree to, above the button. */
+const agreementsOf = ({ platforms, items }: Card): string =>
+  platforms
+    .flatMap((platform) => {
+      const { agreedTo, name } = rulesOf(platform);
+      const ofNetwork = items.filter(({ kind, platforms: some }) => kind === 'setting' && some.includes(platform));
+      const overrides = Object.fromEntries(ofNetwork.map(({ key, value }) => [key ?? '', value === 'true' || value]));
+      const terms = (agreedTo?.(overrides) ?? []).map(
+        (one) => `<a href="${escapeHtml(one.url)}" rel="noreferrer">${escapeHtml(one.name)}</a>`,
+      );
+      return terms.length === 0
+        ? []
+        : [`<p class="soft">By posting, you agree to ${name}’s ${terms.join(' and ')}.</p>`];
+    })
+    .join('\n');
+
 const cardOf = (card: Card): string => {
   const [first] = card.platforms;
   const badges = card.platforms.map(
@@ -190,6 +206,7 @@ const cardOf = (card: Card): string => {
 ${segmentsOf(card)}
 ${comments.join('\n')}
 <ul class="rows">${settings.join('\n')}</ul>
+${agreementsOf(card)}
 <div class="goes">${goesOut(card)}</div></section>`;
 };
 

@@ -4,6 +4,7 @@ import { accountsOfLinkedIn } from './live/linkedin.ts';
 import { accountOfPinterest } from './live/pinterest.ts';
 import { channelOfTelegram } from './live/telegram.ts';
 import { accountOfThreads } from './live/threads.ts';
+import { accountOfTikTok } from './live/tiktok.ts';
 import { LiveWorld } from './live/world.ts';
 import { accountOfX } from './live/x.ts';
 
@@ -12,10 +13,11 @@ suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   t.before(() => world.open());
   t.after(() => world.close());
 
-  // Of these three nothing is left; the others stay connected.
+  // Of these four nothing is left; the others stay connected.
   accountOfX(t, world);
   accountOfThreads(t, world);
   accountOfPinterest(t, world);
+  accountOfTikTok(t, world);
   accountsOfLinkedIn(t, world);
   channelOfTelegram(t, world);
 });

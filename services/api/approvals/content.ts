@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { mediaIdsOf } from '#domain/post/content.ts';
 import { type Decided, type ShownFileFacts, type ShownItem, shownContent } from '#domain/shown-content.ts';
 import { accountsByIds } from '#projections/models/accounts.ts';
@@ -6,6 +7,7 @@ import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
 
 /** What a decision is about, with the names of its files and accounts as the workspace knows them now. */
 
+type Named = Pick<Awaited<ReturnType<typeof accountsByIds>>[number], 'platform' | 'username' | 'display_name'>;
 type Asked = Pick<Decided, 'body' | 'targets' | 'others'>;
 
 const factsOf = ({
@@ -21,6 +23,13 @@ const factsOf = ({
   sha256: source?.sha256 ?? null,
 });
 
+/** Of one network people see the nickname of an account, and both where two have the same. */
+const nameOf = ({ platform, username, display_name: nickname }: Named): string => {
+  const isNickname = rulesOf(platform).showsNickname === true && nickname !== null;
+  if (!isNickname) return username ?? nickname ?? '';
+  return username === null ? nickname : `${nickname} (${username})`;
+};
+
 export const contentOf = async (
   knex: Knex,
   workspaceId: string,
@@ -31,7 +40,7 @@ export const contentOf = async (
     mediaByIds(knex, workspaceId, mediaIdsOf(asked.body)),
     accountsByIds(knex, workspaceId, accountIds),
   ]);
-  const names = new Map(accounts.map((one) => [one.id, one.username ?? one.display_name ?? '']));
+  const names = new Map(accounts.map((one) => [one.id, nameOf(one)]));
   const items = shownContent({
     ...asked,
     fileOf: (id) => {

@@ -207,6 +207,12 @@ export type AppSettings = { readonly [K in `${Platform}${AppMember}`]?: string |
   readonly [K in `${Platform}MonthlyReads` | `${Platform}AppBudget`]?: number;
 };
 
+/** A page of a network. */
+export interface Terms {
+  readonly name: string;
+  readonly url: string;
+}
+
 export interface NetworkRules {
   readonly platform: Platform;
   /** As people write it. */
@@ -232,6 +238,13 @@ export interface NetworkRules {
   readonly choices?: Readonly<Record<string, string>>;
   /** The network is to be asked what the account may post where a post is shown to its author, and right before it goes out. */
   readonly asksFirst?: true;
+  /**
+   * What authors agree to by posting, which the network wants people to read where a post is shown to them before it goes out.
+   * Absent: nothing.
+   */
+  readonly agreedTo?: (overrides: Overrides) => readonly Terms[];
+  /** The network wants people to see the nickname of the account there, and not its username alone. */
+  readonly showsNickname?: true;
   /** The title that the network gets beside the text; null: none that it takes. Absent: its posts have no title. */
   readonly title?: (content: string, overrides: Overrides) => string | null;
   readonly banned: readonly BannedPair[];

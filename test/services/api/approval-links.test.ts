@@ -60,6 +60,27 @@ suite('approval links', (t) => {
     }
   });
 
+  t('shows of a post for tiktok whose account it is by its nickname, and what its author agrees to', async () => {
+    const { id: mediaId } = await readyAsset(world.store, testTwinIdOf(world.workspaceId), 'image');
+    const two = await composer(world, ['tiktok', 'bluesky'], { username: 'cafe-aurora' });
+    await tester.patch(`/clients/${two.clientId}`, { approvalRequired: true });
+    const shown = async (overrides: object): Promise<string> => {
+      const variants = [{ platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE', ...overrides } }];
+      const made = await tester.post('/posts', two.body({ mediaIds: [mediaId], variants }));
+      assert.equal(made.status, 200, made.text);
+      return (await page((await mint(String(made.data.approvalId))).data.token)).text();
+    };
+    const usual = await shown({ brandedContent: false });
+    assert.match(usual, /Cafe Aurora \(cafe-aurora\)/);
+    const terms = [...usual.matchAll(/By posting, you agree to [^\n]*<\/p>/g)].map(([words]) =>
+      words.replaceAll(/<[^>]+>/g, ''),
+    );
+    assert.deepEqual(terms, ['By posting, you agree to TikTok’s Music Usage Confirmation.']);
+    assert.match(usual, /href="https:\/\/www\.tiktok\.com\/legal\/page\/global\/music-usage-confirmation\/en"/);
+    const branded = (await shown({ brandedContent: true })).replaceAll(/<[^>]+>/g, '');
+    assert.match(branded, /By posting, you agree to TikTok’s Branded Content Policy and Music Usage Confirmation\./);
+  });
+
   t('is listed with its maker and its use, without its address', async () => {
     const { approvalId } = await submit();
     const [first, second] = [await mint(approvalId), await mint(approvalId)];

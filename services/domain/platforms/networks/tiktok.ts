@@ -3,7 +3,7 @@ import { anyUse, type InsightsTable, unreportedAccount, unreportedPost } from '.
 import { aac, anySize, eightBit420, h264, hevc, seconds, upTo, upToMB, vp8, vp9 } from '../media-blocks.ts';
 import type { MediaUseRules, NetworkMedia } from '../media-rules.ts';
 import { evening } from '../prior-times.ts';
-import type { NetworkRules } from '../rules.ts';
+import type { NetworkRules, Terms } from '../rules.ts';
 
 /** TikTok. Figures: developers.tiktok.com, "Media transfer guide", "Direct Post" (video and photo restrictions). */
 const files: MediaUseRules = {
@@ -81,6 +81,10 @@ export const siteProofOfTikTok = (token: string): { readonly name: string; reado
   text: `tiktok-developers-site-verification=${token}`,
 });
 
+const legal = 'https://www.tiktok.com/legal/page/global';
+const music: Terms = { name: 'Music Usage Confirmation', url: `${legal}/music-usage-confirmation/en` };
+const branded: Terms = { name: 'Branded Content Policy', url: `${legal}/bc-policy/en` };
+
 /** TikTok, Content Posting API v2. Figures: developers.tiktok.com, "Direct Post", "Media transfer guide", "Content sharing guidelines". */
 export const tiktok: NetworkRules = {
   platform: 'tiktok',
@@ -117,6 +121,9 @@ export const tiktok: NetworkRules = {
   },
   // "Query Creator Info": to be called before each post, and where the post is shown to its author.
   asksFirst: true,
+  // "Content sharing guidelines", which TikTok's audit holds a page against.
+  agreedTo: ({ brandedContent }) => (brandedContent === true ? [branded, music] : [music]),
+  showsNickname: true,
   choices: { privacyLevel: 'The privacy levels that the account allows now.' },
   // "Content sharing guidelines": of a client that is not audited; an audited one has its own number.
   appBudget: { name: 'accounts', limit: 5, zone: 'UTC', every: 'day', counts: 'accounts' },

@@ -65,7 +65,7 @@ export interface Post {
   /** Of the public, where there is one. */
   readonly postId: string;
   /** Milliseconds that TikTok looks at it, and then until the public sees it. */
-  readonly lookMs: number;
+  lookMs: number;
   readonly publicMs: number;
   isGone: boolean;
 }
