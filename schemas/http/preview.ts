@@ -124,6 +124,20 @@ const TextLength = Named(
   ),
 );
 
+const PreviewTerms = Named(
+  'PreviewTerms',
+  Type.Object(
+    {
+      name: Type.String({ description: 'Its name, as the network writes it.', examples: ['Music Usage Confirmation'] }),
+      url: Type.String({
+        description: 'Its page.',
+        examples: ['https://www.tiktok.com/legal/page/global/music-usage-confirmation/en'],
+      }),
+    },
+    { description: 'A page of a network to which authors agree by posting.' },
+  ),
+);
+
 const PreviewVerdict = Named(
   'PreviewVerdict',
   Type.Object(
@@ -148,6 +162,10 @@ const PreviewVerdict = Named(
         'The title that the network would get; null where it has none, or none that it would take.',
       ),
       length: said(TextLength, 'How long `text` is.'),
+      terms: Type.Array(PreviewTerms, {
+        description:
+          'What authors agree to by posting with these settings, where the network wants people to read it before they post: “By posting, you agree to TikTok’s Branded Content Policy and Music Usage Confirmation”. Empty: nothing.',
+      }),
       media: Type.Array(PreviewMedia, {
         description: 'The files that would be published with `text`, in order, and the cover of a video after them.',
       }),

@@ -26,14 +26,14 @@ export type Video = {
  */
 const partBytes = 10_000_000;
 
-export interface Plan {
+export interface PartsPlan {
   readonly part: number;
   readonly count: number;
   /** Where the last part begins. */
   readonly lastAt: number;
 }
 
-export const planOf = (bytes: number): Plan => {
+export const planOf = (bytes: number): PartsPlan => {
   const count = Math.max(1, Math.floor(bytes / partBytes));
   const part = count === 1 ? bytes : partBytes;
   return { part, count, lastAt: (count - 1) * part };
@@ -66,7 +66,7 @@ const uploads = (bound: Bound, { request, steps }: UploadWork): Uploader<Video, 
   const subject = subjectOf(request);
   const onSent = (bytes: number): void => steps.moved(bytes);
   /** Where the next part begins; an earlier worker may have sent more than it could record. */
-  const nextAt = async (id: string, { part, lastAt }: Plan): Promise<number | NotOk> => {
+  const nextAt = async (id: string, { part, lastAt }: PartsPlan): Promise<number | NotOk> => {
     const uploaded = await uploadedOf(bound, subject, id, steps.signal);
     return typeof uploaded === 'number' ? Math.min(Math.floor(uploaded / part) * part, lastAt) : uploaded;
   };

@@ -71,7 +71,7 @@ const inOurWords: Readonly<Record<string, string>> = {
     'TikTok fetches pictures from addresses alone that are proven to be the operator’s: TIKTOK_SITE_PROOF, or the DNS of the host.',
 };
 
-const told = (outcome: PublishOutcome): PublishOutcome => {
+const inWords = (outcome: PublishOutcome): PublishOutcome => {
   const words = 'failure' in outcome ? inOurWords[outcome.failure.platformCode ?? ''] : undefined;
   if (words === undefined || !('failure' in outcome)) return outcome;
   return { ...outcome, failure: { ...outcome.failure, platformMessage: words } };
@@ -85,12 +85,12 @@ export const publish =
     steps.signal.throwIfAborted();
     const creator = await askCreator(bound, subject, steps.signal);
     steps.signal.throwIfAborted();
-    if (creator.kind !== 'creator') return told(beforeBoundary(creator, clock()));
+    if (creator.kind !== 'creator') return inWords(beforeBoundary(creator, clock()));
     const refusal = refusalOf(request, creator);
     if (refusal !== null) return { kind: 'failed', failure: refusal };
     const ready = await prepared(bound, request, steps, creator);
     steps.signal.throwIfAborted();
-    if (ready.kind !== 'prepared') return told(ready);
+    if (ready.kind !== 'prepared') return inWords(ready);
     const spent = await counted(bound, request);
     if (spent !== null) return spent;
     const open = await client.open(subject, steps.signal);
@@ -99,7 +99,7 @@ export const publish =
     const signal = await steps.boundary(boundaryOf(request, ready.publishId, clock()));
     if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, ready.ask, signal);
-    return told(await outcomeOf(bound, request, subject, { answer, publishId: ready.publishId, signal }));
+    return inWords(await outcomeOf(bound, request, subject, { answer, publishId: ready.publishId, signal }));
   };
 
 interface Crossed {

@@ -183,6 +183,7 @@ export const previewExample = {
         text: 'Our winter menu is here.',
         title: null,
         length: { used: 24, limit: 280 },
+        terms: [],
         media: [],
         scheduledAt: due,
         latestAt: due,

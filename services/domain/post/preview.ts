@@ -20,6 +20,7 @@ import {
   readingOf,
   rulesOf,
   sentText,
+  type Terms,
   takesCover,
   takesCoverFrame,
   textLength,
@@ -67,6 +68,7 @@ interface PreviewedContent {
   readonly text: string;
   readonly title: string | null;
   readonly length: { readonly used: number; readonly limit: number };
+  readonly terms: readonly Terms[];
   readonly media: readonly PreviewedFile[];
   readonly errors: readonly Issue[];
 }
@@ -141,6 +143,7 @@ export const previewContent = (
     text,
     title: titleFor(platform, content, overrides),
     length: { used, limit },
+    terms: rulesOf(platform).agreedTo?.(overrides) ?? [],
     media: headOf(body, destination, filesOf(body, destination, assets)),
     errors,
   };

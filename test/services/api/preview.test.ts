@@ -27,6 +27,7 @@ interface ShownVerdict {
   readonly text: string;
   readonly title: string | null;
   readonly length: { readonly used: number; readonly limit: number };
+  readonly terms: readonly { readonly name: string; readonly url: string }[];
   readonly media: readonly Readonly<Record<string, unknown>>[];
   readonly scheduledAt: string | null;
   readonly latestAt: string | null;
@@ -178,6 +179,18 @@ suite('the preview of a post', (t) => {
       'youtube_title_required /variants/0/overrides/title',
     ]);
     assert.equal((await tester.post('/posts', all.body(body))).status, 200);
+  });
+
+  t('tells what authors agree to by posting, where the network wants people to read it first', async () => {
+    const terms = async (overrides: object) => {
+      const variants = [{ platform: 'tiktok', overrides: { privacyLevel: 'PUBLIC_TO_EVERYONE', ...overrides } }];
+      const preview = await previewed(all.body({ mediaIds: [await clip()], variants, ...to(['tiktok', 'x']) }));
+      assert.deepEqual(verdictOf(preview, 'x').terms, []);
+      return verdictOf(preview, 'tiktok').terms.map(({ name, url }) => [name, new URL(url).hostname]);
+    };
+    const music = ['Music Usage Confirmation', 'www.tiktok.com'];
+    assert.deepEqual(await terms({}), [music]);
+    assert.deepEqual(await terms({ brandedContent: true }), [['Branded Content Policy', 'www.tiktok.com'], music]);
   });
 
   t('shows how far each rendition is, and warns of one that failed', async () => {
