@@ -46,12 +46,11 @@ export const statusOf = async (
   return { kind: 'working', uploaded: integerIn(data, 'uploaded_bytes'), isUpload: status === 'PROCESSING_UPLOAD' };
 };
 
-/** Bytes of a video that TikTok has. */
-export const uploadedOf = async (...asked: Parameters<typeof statusOf>): Promise<number | NotOk> => {
+/** Bytes of a video that TikTok has; `over`: it takes no more of them. */
+export const uploadedOf = async (...asked: Parameters<typeof statusOf>): Promise<number | 'over' | NotOk> => {
   const status = await statusOf(...asked);
   if (status.kind === 'working') return status.uploaded ?? 0;
-  const isOver = status.kind === 'out' || status.kind === 'ended';
-  return isOver ? { kind: 'silent', reason: 'TikTok takes no more of the upload' } : status;
+  return status.kind === 'out' || status.kind === 'ended' ? 'over' : status;
 };
 
 const ofFile = [

@@ -3,7 +3,7 @@ import type { Json, PublishMedia } from '#contracts/ports/platform.ts';
 import type { Ask } from '../kit/client.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { subjectOf, type Uploader, type UploadItem, type UploadWork, upload } from '../kit/upload.ts';
+import { type KeepParts, subjectOf, type Uploader, type UploadItem, type UploadWork, upload } from '../kit/upload.ts';
 import { membersOf, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { uploadedOf } from './find.ts';
@@ -41,7 +41,8 @@ export const planOf = (bytes: number): PartsPlan => {
 
 /** The address takes the file for an hour. */
 const addressMs = 3_600_000;
-const outOfStep = 416;
+/** TikTok has other bytes than we believe: an earlier call brought some. The status alone says which. */
+export const outOfStep = 416;
 /** Times that TikTok may say that it has another part of the file than we believe. */
 const maxResyncs = 3;
 
@@ -66,9 +67,13 @@ const uploads = (bound: Bound, { request, steps }: UploadWork): Uploader<Video, 
   const subject = subjectOf(request);
   const onSent = (bytes: number): void => steps.moved(bytes);
   /** Where the next part begins; an earlier worker may have sent more than it could record. */
-  const nextAt = async (id: string, { part, lastAt }: PartsPlan): Promise<number | NotOk> => {
-    const uploaded = await uploadedOf(bound, subject, id, steps.signal);
-    return typeof uploaded === 'number' ? Math.min(Math.floor(uploaded / part) * part, lastAt) : uploaded;
+  const nextAt = async (own: Video, { part, lastAt }: PartsPlan, keep: KeepParts<Video>): Promise<number | NotOk> => {
+    const uploaded = await uploadedOf(bound, subject, own.id, steps.signal);
+    if (typeof uploaded === 'number') return Math.min(Math.floor(uploaded / part) * part, lastAt);
+    if (uploaded !== 'over') return uploaded;
+    // The next attempt begins anew.
+    await keep(own, 0, new Date(clock()).toISOString());
+    return { kind: 'silent', reason: 'TikTok has ended the upload' };
   };
   return {
     secrets: ['to'],
@@ -86,7 +91,7 @@ const uploads = (bound: Bound, { request, steps }: UploadWork): Uploader<Video, 
     send: async ({ video }, own, sent, keep) => {
       const plan = planOf(video.bytes);
       const isResumed = request.checkpoints.length > 0 && plan.count > 1;
-      let [at, resyncs]: [number | NotOk, number] = [isResumed ? await nextAt(own.id, plan) : sent, 0];
+      let [at, resyncs]: [number | NotOk, number] = [isResumed ? await nextAt(own, plan, keep) : sent, 0];
       while (typeof at === 'number' && at < plan.lastAt) {
         const ask = { ...(await partOf(video, own, at, at + plan.part)), onSent, takes: [outOfStep] };
         const answer: NetworkAnswer = await client.call(subject, ask, steps.signal);
@@ -95,7 +100,7 @@ const uploads = (bound: Bound, { request, steps }: UploadWork): Uploader<Video, 
           resyncs += 1;
           if (resyncs > maxResyncs)
             return { kind: 'silent', reason: 'TikTok has other parts of the file than were sent' };
-          at = await nextAt(own.id, plan);
+          at = await nextAt(own, plan, keep);
         } else {
           at += plan.part;
           await keep(own, at);

@@ -11,7 +11,7 @@ import { membersOf, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { askCreator, type Creator } from './creator.ts';
 import { boundaryOf, failureFor, processingOf, shownAs, statusOf } from './find.ts';
-import { lastPart, uploadVideo } from './media.ts';
+import { lastPart, outOfStep, uploadVideo } from './media.ts';
 import { photoBody, refusalOf, videoInfo } from './post.ts';
 import { contentInit, isPublishId, posting } from './tables.ts';
 
@@ -57,9 +57,6 @@ const counted = async (bound: Bound, { workspaceId, account }: PublishRequest): 
   const spent = await takeBudget(bound, { ...appBudget, limit }, caller);
   return spent === null ? null : beforeBoundary(spent, bound.clock());
 };
-
-/** TikTok has the bytes already that an earlier call brought: the status alone says what became of them. */
-const outOfStep = 416;
 
 /** What its words do not say to an author. */
 const inOurWords: Readonly<Record<string, string>> = {

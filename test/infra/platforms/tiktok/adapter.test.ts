@@ -171,6 +171,26 @@ suite('posts on tiktok', (t) => {
     );
   });
 
+  t(
+    'an upload that TikTok has ended is begun anew by the next attempt; a question without an answer ends none',
+    async () => {
+      const request = world.request(await world.account(), { media: [world.files.video({}, 45_000_000)] });
+      world.network.script({ route: part, then: 'drop_before' });
+      const first = await world.publish(request);
+      is(first.outcome, 'deferred');
+      world.network.script({ route: status, then: 'drop_before' });
+      const second = await world.publish(next(request, first.steps));
+      is(second.outcome, 'deferred');
+      const body = { data: { status: 'FAILED', fail_reason: 'internal' }, error: { code: 'ok' } };
+      world.network.script({ route: status, then: { answer: { status: 200, body } } });
+      const third = await world.publish(next(request, second.steps));
+      is(third.outcome, 'deferred');
+      assert.equal(callsTo(init), 1);
+      is((await world.publish(next(request, third.steps))).outcome, 'published');
+      assert.equal(callsTo(init), 2);
+    },
+  );
+
   t('a last part without an answer: the status says that it came, or that it did not, which is proof', async () => {
     const request = world.request(await world.account(), { media: [world.files.video({}, 25_000_000)] });
     const isLast = { run: () => world.network.script({ route: part, then: 'drop_before' }) };
