@@ -4,7 +4,7 @@ import { overrideRules } from '#domain/platforms/index.ts';
 import type { NotOk } from '../kit/errors.ts';
 import { withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
-import { type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
+import { type Members, membersOf, numberIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
 import { posting } from './tables.ts';
 
@@ -16,7 +16,6 @@ import { posting } from './tables.ts';
 export interface Creator {
   readonly kind: 'creator';
   readonly levels: readonly string[];
-  readonly username: string | null;
   readonly noComment: boolean;
   readonly noDuet: boolean;
   readonly noStitch: boolean;
@@ -50,7 +49,7 @@ export const askCreator = async (
   const data = membersOf(answer.body.data);
   const seconds = numberIn(data ?? {}, 'max_video_post_duration_sec');
   return {
-    ...{ kind: 'creator', levels: levelsIn(data), username: textIn(data ?? {}, 'creator_username') || null },
+    ...{ kind: 'creator', levels: levelsIn(data) },
     noComment: data?.comment_disabled === true,
     noDuet: data?.duet_disabled === true,
     noStitch: data?.stitch_disabled === true,

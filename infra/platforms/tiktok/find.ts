@@ -98,7 +98,10 @@ export const shownAs = ({ account, media }: PublishRequest, publishId: string, p
       : permalinkOf('tiktok', { id: postId, username: account.username, account: account.externalId }),
 });
 
-const contentOf = (request: PublishRequest): Json => [request.content, levelOf(request)];
+const contentOf = (request: PublishRequest): Json => {
+  const { content, media } = request;
+  return [content, levelOf(request), media.map(({ sha256 }) => sha256)];
+};
 
 /** @param publishId null: the call of the boundary brings it */
 export const boundaryOf = (request: PublishRequest, publishId: string | null, now: number): Json =>
@@ -149,23 +152,14 @@ const amongPublic = async (bound: Bound, request: PublishRequest, at: number): P
   return found.kind === 'absent' ? { kind: 'undecided' } : found;
 };
 
-/** Without an acceptance: the last part of a video came, or it did not. `absent` is said of such a video alone. */
-const withoutAcceptance = (
-  { uploaded, isUpload }: Extract<Status, { readonly kind: 'working' }>,
-  { media }: PublishRequest,
-): ReconcileOutcome | null => {
-  if (!isUpload) return null;
-  if (uploaded === null) return { kind: 'undecided' };
-  return uploaded < (media[0]?.bytes ?? 0) ? { kind: 'absent' } : null;
-};
-
 export const reconcile =
   (bound: Bound): PlatformAdapter['reconcile'] =>
   async (request, { data }, handle) => {
-    const crossed = crossingIn(data, contentOf(request));
-    const publishId = textIn(handle, 'publishId') ?? crossed?.mediaIds[0] ?? null;
+    const isSame = crossingIn(data, contentOf(request)) !== null;
+    const [crossed] = (membersOf(data)?.mediaIds ?? []) as readonly Json[];
+    const publishId = textIn(handle, 'publishId') ?? (typeof crossed === 'string' ? crossed : null);
     const at = Date.parse(textIn(data, 'at') ?? '');
-    if (publishId === null) return crossed === null ? { kind: 'undecided' } : amongPublic(bound, request, at);
+    if (publishId === null) return isSame ? amongPublic(bound, request, at) : { kind: 'undecided' };
     const signal = AbortSignal.timeout(bound.boundaryDeadlineMs);
     const status = await statusOf(bound, subjectOf(request), publishId, signal);
     switch (status.kind) {
@@ -176,8 +170,12 @@ export const reconcile =
       case 'ended':
         return { kind: 'failed', failure: failureFor(status.reason, request) };
       case 'working': {
-        const undecided = handle === undefined ? withoutAcceptance(status, request) : null;
-        return undecided ?? { kind: 'processing', ...processingOf(publishId, at, bound.clock()) };
+        const { uploaded, isUpload } = status;
+        const processing = { kind: 'processing', ...processingOf(publishId, at, bound.clock()) } as const;
+        if (handle !== undefined || !isUpload) return processing;
+        // Of another file, or of none, the size says nothing. Of this one it is proof, since the address takes no more an hour later.
+        if (!isSame || uploaded === null) return { kind: 'undecided' };
+        return uploaded < (request.media[0]?.bytes ?? 0) ? { kind: 'absent' } : processing;
       }
       default:
         return { kind: 'undecided', failure: beforeBoundary(status, bound.clock()).failure };

@@ -199,6 +199,10 @@ suite('posts on tiktok', (t) => {
     is(outcome, 'unknown');
     assert.equal((await reconcile(request, steps)).kind, 'absent');
     assert.equal(world.adapter.absenceIsProof('tiktok', request.account), true);
+    // Whoever has not the file at hand, or another one, proves nothing by its size.
+    for (const media of [[], [world.files.video({}, 90_000_000)]]) {
+      assert.equal((await reconcile({ ...request, media }, steps)).kind, 'undecided');
+    }
     world.network.script({ route: status, then: { answer: problems.internal_error } });
     assert.equal((await reconcile(request, steps)).kind, 'undecided');
   });
