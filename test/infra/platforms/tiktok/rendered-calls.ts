@@ -25,7 +25,7 @@ const cases: readonly (readonly [string, Over])[] = [
     'an account with comments, duets and stitches off',
     () => ({ person: { noComment: true, noDuet: true, noStitch: true } }),
   ],
-  ['aiDisclosure', () => ({ aiDisclosure: true, overrides: { ...everyone, isAigc: true } })],
+  ['aiGenerated', () => ({ aiDisclosure: true, overrides: { ...everyone, isAigc: true } })],
   ['coverFrameMs', () => ({ coverFrameMs: 1_500, overrides: everyone })],
   ['an option of another network', () => ({ overrides: { ...everyone, visibility: 'PUBLIC' } })],
   ['a video of 25 MB in two parts', (files) => ({ media: [files.video({}, 25_000_000)] })],
