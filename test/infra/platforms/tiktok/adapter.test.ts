@@ -207,6 +207,19 @@ suite('posts on tiktok', (t) => {
     assert.equal((await reconcile(request, steps)).kind, 'undecided');
   });
 
+  t('a last part that TikTok has already, or does not want, is what the status says of it', async () => {
+    const request = world.request(await world.account());
+    world.network.state.lookMs = 600_000;
+    world.network.script({ route: part, then: 'drop_after' });
+    const { outcome, steps } = await world.publish(request);
+    is(outcome, 'unknown');
+    is((await world.publish(next(request, steps))).outcome, 'accepted');
+    assert.deepEqual([world.network.state.posts.length, callsTo(init)], [1, 1]);
+    const other = world.request(await world.account());
+    world.network.script({ route: part, then: { answer: { status: 416, body: '' } } });
+    is((await world.publish(other)).outcome, 'unknown');
+  });
+
   t('what TikTok refuses after it has looked at it says why, and whose doing it is', async () => {
     const account = await world.account();
     const ended = async (failReason: string) => {

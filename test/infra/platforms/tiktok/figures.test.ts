@@ -66,6 +66,17 @@ suite('figures of tiktok', (t) => {
     );
   });
 
+  t('a post that TikTok no longer knows by its publish_id is not gone for that', async () => {
+    const post = await posted('SELF_ONLY');
+    world.network.script({
+      route: 'POST /v2/post/publish/status/fetch/',
+      then: { answer: problems.invalid_publish_id },
+    });
+    const [answer] = await asked(post);
+    assert.ok(answer?.kind === 'reported', JSON.stringify(answer));
+    assert.deepEqual([answer.raw, answer.fields], [{}, []]);
+  });
+
   t('twenty posts cost one call, and a limit holds for those behind it', async () => {
     const posts: InsightsSubject[] = [];
     for (let at = 0; at < 21; at += 1) posts.push(await posted('PUBLIC_TO_EVERYONE'));
