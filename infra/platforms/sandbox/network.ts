@@ -1,6 +1,7 @@
 /** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
 import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { networkNow, offsetOf } from './clock.ts';
 import type { Fault } from './faults.ts';
@@ -199,6 +200,28 @@ export class Network {
       [platform, targetId, nativeId],
     );
     return rows.length > 0;
+  }
+
+  /** Gives a scheduled post another time, within the window. Null: the network has it no longer, or publishes it too soon. */
+  async reschedule(
+    platform: Platform,
+    targetId: string,
+    nativeId: string,
+    dueAt: string,
+  ): Promise<'rescheduled' | 'outside_window' | null> {
+    const { minMs = 0, maxMs = 0 } = rulesOf(platform).nativeWindow ?? {};
+    const isWithin = `$4::timestamptz between ${rowNow} + $5 * interval '1 millisecond' and ${rowNow} + $6 * interval '1 millisecond'`;
+    const [row] = await this.#query<{ within: boolean }>(
+      `update sandbox.ledger l set
+         visible_at = case when ${isWithin} then l.visible_at + ($4::timestamptz - l.scheduled_for) else l.visible_at end,
+         scheduled_for = case when ${isWithin} then $4::timestamptz else l.scheduled_for end
+       where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created' and not ${isUndone}
+         and l.visible_at > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
+       returning ${isWithin} as within`,
+      [platform, targetId, nativeId, dueAt, minMs, maxMs],
+    );
+    if (row === undefined) return null;
+    return row.within ? 'rescheduled' : 'outside_window';
   }
 
   /** Whether this post of the account is visible, so that a reply can name it. */
