@@ -38,6 +38,13 @@ const meanings = {
   unpaid: { category: 'permission', code: 'network_rate_limited', ...ofService },
   /** The operator must set a newer version of the API: the network rests for this one, and no post fails of it. */
   sunset: { category: 'permission', code: 'api_version_ended', ...ofService },
+  /** Of a step behind a publication, whose post stays: the owner did not allow it, or the network does not. */
+  noComment: { category: 'permission', code: 'comment_not_permitted', ...ofUser },
+  noCover: { category: 'permission', code: 'cover_not_permitted', ...ofUser },
+  /** Of the network’s own scheduler. */
+  offWindow: { category: 'invalid_content', code: 'outside_native_window', ...ofNetwork },
+  undoTooLate: { category: 'permission', code: 'undo_too_late', retryable: false, actor: 'platform' },
+  unscheduled: { category: 'unknown', code: 'native_publish_failed', ...ofNetwork },
   changed: { category: 'invalid_content', code: 'content_changed', ...ofUser },
   unknown: { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' },
 } as const satisfies Readonly<Record<string, Meant>>;
@@ -72,6 +79,8 @@ export interface ErrorRow {
   readonly means: Meaning;
   /** The refusal is about the operator's app: it rests where it may pass, and else the operator must act. */
   readonly ofApp?: true;
+  /** What the app may do of that kind is used up: the network knows it better than our count. */
+  readonly exhausts?: true;
   /** The network says so before it does anything: a new token makes the call good. */
   readonly renews?: true;
   /** The network was seen to say so after it had made the post. */

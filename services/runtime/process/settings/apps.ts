@@ -21,7 +21,7 @@ type Named = readonly [key: AppSettingKey, variable: Variable<unknown>];
 const upper = (member: string): string => member.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
 
 const settingsOf = (platform: Platform): readonly Named[] => {
-  const { app, name, appBudget } = rules[platform];
+  const { app, name, appBudget, appUnits } = rules[platform];
   if (app === undefined) return [];
   const one = (member: string, of: (variable: string) => Variable<unknown>): Named => {
     const key = `${platform}${member.charAt(0).toUpperCase()}${member.slice(1)}` as AppSettingKey;
@@ -52,15 +52,19 @@ const settingsOf = (platform: Platform): readonly Named[] => {
             return variable(setting, scopesOf, scopes.join(' '), words);
           }),
         ]),
-    ...(countsCalls === undefined || appBudget === undefined
+    ...(countsCalls === undefined
       ? []
-      : [
-          one('appBudget', (setting) => {
-            const { name: what, every, zone, limit } = appBudget;
-            const words = `${name}: ${what} that your app may make in a ${every} (${zone}); figures leave half of them to posts`;
-            return variable(setting, integer(1, 100_000_000), limit, words);
-          }),
-        ]),
+      : Object.entries({ appBudget, appUnits }).flatMap(([member, rule]) =>
+          rule === undefined
+            ? []
+            : [
+                one(member, (setting) => {
+                  const { name: what, every, zone, limit } = rule;
+                  const words = `${name}: ${what} that your app may make in a ${every} (${zone}); figures leave half of them to posts`;
+                  return variable(setting, integer(1, 100_000_000), limit, words);
+                }),
+              ],
+        )),
     ...(monthlyReads === undefined
       ? []
       : [
