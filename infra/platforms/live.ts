@@ -21,6 +21,7 @@ import { pinterestNetwork } from './pinterest/index.ts';
 import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { threadsNetwork } from './threads/index.ts';
 import { xNetwork } from './x/index.ts';
+import { youtubeNetwork } from './youtube/index.ts';
 
 /** What networks gave us, and what they reported. */
 export interface LiveStores {
@@ -80,6 +81,7 @@ export const kitNetworks: Each<NetworkParts> = {
   pinterest: pinterestNetwork,
   threads: threadsNetwork(),
   x: xNetwork(),
+  youtube: youtubeNetwork,
 };
 
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
