@@ -6,6 +6,7 @@ import { channelOfTelegram } from './live/telegram.ts';
 import { accountOfThreads } from './live/threads.ts';
 import { LiveWorld } from './live/world.ts';
 import { accountOfX } from './live/x.ts';
+import { channelOfYouTube } from './live/youtube.ts';
 
 suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   const world = new LiveWorld();
@@ -17,5 +18,6 @@ suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   accountOfThreads(t, world);
   accountOfPinterest(t, world);
   accountsOfLinkedIn(t, world);
+  channelOfYouTube(t, world);
   channelOfTelegram(t, world);
 });

@@ -41,8 +41,8 @@ const unitBytes = 256 * 1_024;
 const usualBytes = 8 * 1_024 * 1_024;
 /** Of the last part, whose time is short. */
 const maxLastBytes = 1_024 * 1_024;
-/** Every fourth part is a checkpoint. */
-const maxParts = 256;
+/** Every fourth part is a checkpoint, and each costs its worker two pieces of memory that are freed late. */
+const maxParts = 64;
 /** YouTube does not say how long it keeps a session: it is asked, and none is given up by our clock. */
 const keptMs = 365 * 86_400_000;
 

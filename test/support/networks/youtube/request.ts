@@ -18,7 +18,7 @@ export interface Request {
 
 const usual = [
   ...['host', 'connection', 'content-length', 'content-type', 'transfer-encoding', 'accept', 'accept-encoding'],
-  ...['user-agent', 'x-test-tag', 'authorization'],
+  ...['user-agent', 'x-test-tag', 'authorization', 'accept-language', 'sec-fetch-mode'],
 ];
 
 /** @throws Refusal a header is none of the documented ones */
