@@ -1,6 +1,7 @@
 import type { AppRefusal } from '#contracts/ports/app-limits.ts';
-import type { Json } from '#contracts/ports/platform.ts';
-import { type FailureCode, failureCodes, nextDayIn } from '#domain/platforms/index.ts';
+import type { AfterStepOutcome, Json } from '#contracts/ports/platform.ts';
+import { type FailureCode, failureCodes, nextDayIn, rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf } from '../shared/members.ts';
 import { type Failed, type NotPublished, namedInstant, nothingSent } from '../shared/outcomes.ts';
@@ -274,4 +275,24 @@ export const behindComment = (answer: NotOk, now: number): Failed => {
   const outcome = behindBoundary(answer, now);
   if (outcome.kind === 'unknown') return { kind: 'unknown', failure: outcome.failure };
   return outcome.kind === 'nothing_sent' ? { ...outcome, kind: 'deferred' } : outcome;
+};
+
+/** A network's own scheduler takes no post of this time: nothing was made. */
+export const offWindow = (code: string, said: string) =>
+  ({ kind: 'outside_window', failure: failureOf('offWindow', code, said) }) as const;
+
+/** Why it takes none, by the rules of the network; null: it takes one. */
+export const refusedTime = (platform: Platform, code: string, dueAt: string, now: number) => {
+  const { minMs = 0, maxMs = 0 } = rulesOf(platform).nativeWindow ?? {};
+  const ahead = Date.parse(dueAt) - now;
+  return ahead >= minMs && ahead <= maxMs ? null : offWindow(code, 'the time is not within the window of the network');
+};
+
+/** What a call of a cover means, which may be made again. A refusal for want of a permission is the network's last word. */
+export const behindCover = (answer: NotOk, now: number): AfterStepOutcome => {
+  const outcome = beforeBoundary(answer, now);
+  const { platformCode, platformMessage, category } = outcome.failure;
+  return outcome.kind === 'failed' && category === 'permission'
+    ? { ...outcome, failure: failureOf('noCover', platformCode, platformMessage) }
+    : outcome;
 };

@@ -6,10 +6,10 @@ import {
   type PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
 import type { NetworkAnswer, OkAnswer } from '../kit/errors.ts';
-import { byBatch, gathered, type NoFigures, observedAt, withoutFigures } from '../kit/figures.ts';
+import { gathered, type NoFigures, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { zone } from './tables.ts';
+import { reading, textAt, zone } from './tables.ts';
 
 /**
  * Counts of videos by the batch, and reports of each: developers.google.com/youtube, "Videos: list", "Channel reports" of the
@@ -18,19 +18,16 @@ import { zone } from './tables.ts';
 
 const perCall = 50;
 const dayMs = 86_400_000;
-/** Before it no report has a row. */
+/** A younger video is in no report. */
 const lagMs = 2 * dayMs;
 
 const dayOf = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
 
-const totals = [
-  ...['views', 'likes', 'comments', 'shares', 'estimatedMinutesWatched', 'averageViewDuration'],
-  ...['averageViewPercentage', 'subscribersGained', 'subscribersLost'],
-];
+const watched = 'estimatedMinutesWatched,averageViewDuration,averageViewPercentage';
 
 /** "Channel reports": what may be asked for together. */
 const reports: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  totals: { metrics: totals.join() },
+  totals: { metrics: `views,likes,comments,shares,${watched},subscribersGained,subscribersLost` },
   retention: { metrics: 'audienceWatchRatio', dimensions: 'elapsedVideoTimeRatio' },
   traffic: { metrics: 'views', dimensions: 'insightTrafficSourceType', sort: '-views' },
   viewers: { metrics: 'viewerPercentage', dimensions: 'ageGroup,gender' },
@@ -40,27 +37,21 @@ const reports: Readonly<Record<string, Readonly<Record<string, string>>>> = {
 
 const askingOf = (bound: Bound, account: InsightsAccount, signal: AbortSignal) => {
   const get = async (path: string, query: Readonly<Record<string, string>>): Promise<NetworkAnswer> => {
-    const ask = { method: 'GET', path, query, isOptional: true } as const;
+    const ask = { ...reading(path, query), isOptional: true } as const;
     const answer = await bound.client.call({ accountId: account.id, targetId: null }, ask, signal);
     signal.throwIfAborted();
     return answer;
   };
-  return {
-    ...{ bound, account, get },
-    report: (startDate: string, query: Readonly<Record<string, string>>): Promise<NetworkAnswer> => {
-      const endDate = dayOf.format(bound.clock());
-      return get('{figures}/reports', { ids: `channel==${account.externalId}`, startDate, endDate, ...query });
-    },
-  };
+  const range = (startDate: string) => ({ startDate, endDate: dayOf.format(bound.clock()) });
+  const report = (from: string, query: Readonly<Record<string, string>>): Promise<NetworkAnswer> =>
+    get('{figures}/reports', { ids: `channel==${account.externalId}`, ...range(from), ...query });
+  return { bound, get, report };
 };
 
 type Asking = ReturnType<typeof askingOf>;
 
-/** The table alone: what else an answer has is of the call. */
-const tableOf = ({ body: { columnHeaders = [], rows } }: OkAnswer): Members => ({
-  columnHeaders: columnHeaders as Members[string],
-  ...(rows === undefined ? {} : { rows }),
-});
+/** Reports have no member of that name. */
+const isNone = (found: Members | NoFigures): found is NoFigures => 'kind' in found;
 
 const reportsOf = async (
   { bound, report }: Asking,
@@ -77,56 +68,43 @@ const reportsOf = async (
   // The owner may have left that permission out.
   if ('kind' in answers && answers.kind === 'refused' && answers.failure.category === 'permission') return {};
   if ('kind' in answers) return withoutFigures(answers, bound.clock());
-  return Object.fromEntries([...answers].map(([name, answer]) => [name, tableOf(answer)]));
+  return Object.fromEntries([...answers].map(([name, answer]) => [name, answer.body]));
 };
 
-type Batch = ReadonlyMap<string, PostInsightsAnswer>;
-
-const batchOf = async (
-  asking: Asking,
+/** Members of these videos by id. The owner sees private ones too: one that is not there is gone. */
+const videosOf = async (
+  { bound, get }: Asking,
   ids: readonly string[],
-  posts: readonly InsightsSubject[],
-): Promise<Batch | NoFigures> => {
-  const { bound, get } = asking;
-  const videos = await get('/videos', { part: 'statistics,status', id: ids.join(), maxResults: String(perCall) });
-  if (videos.kind !== 'ok') return withoutFigures(videos, bound.clock());
-  if (!Array.isArray(videos.body.items)) return { kind: 'unavailable', reason: 'the answer has no list of videos' };
-  const at = { observedAt: observedAt(videos.headers, bound.clock()) };
-  const shown = new Map(listIn(videos.body, 'items').map((one) => [textIn(one, 'id') ?? '', one]));
-  const found = new Map<string, PostInsightsAnswer>();
-  for (const id of ids) {
-    const video = shown.get(id);
-    const post = posts.find(({ externalId }) => externalId === id);
-    // The owner sees private videos too: one that is not there is gone.
-    if (video === undefined || textIn(membersOf(video.status), 'uploadStatus') === 'deleted') {
-      found.set(id, { kind: 'removed', raw: null, ...at });
-      continue;
-    }
-    const more = post === undefined ? {} : await reportsOf(asking, post);
-    const { statistics = {} } = video;
-    found.set(
-      id,
-      'kind' in more ? (more as NoFigures) : { kind: 'reported', raw: { video: { id, statistics }, ...more }, ...at },
-    );
-  }
-  return found;
+): Promise<{ readonly shown: ReadonlyMap<string, Members>; readonly observedAt: string } | NoFigures> => {
+  const answer = await get('/videos', { part: 'statistics,status', id: ids.join(), maxResults: String(perCall) });
+  if (answer.kind !== 'ok') return withoutFigures(answer, bound.clock());
+  if (!Array.isArray(answer.body.items)) return { kind: 'unavailable', reason: 'the answer has no list of videos' };
+  const items = listIn(answer.body, 'items').filter(({ status }) => textIn(status, 'uploadStatus') !== 'deleted');
+  const shown = new Map(items.map((one) => [textIn(one, 'id') ?? '', one]));
+  return { shown, observedAt: observedAt(answer.headers, bound.clock()) };
 };
 
-export const postFigures =
-  (bound: Bound): InsightsSource['fetchPostInsights'] =>
-  (_platform, account, posts, signal) => {
+/** Counts come by fifty videos; a post waits for its own reports alone. */
+export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =>
+  async function* (_platform, account, posts, signal) {
+    signal.throwIfAborted();
     const asking = askingOf(bound, account, signal);
-    return byBatch<Batch>(
-      posts,
-      {
-        perCall,
-        group: () => '',
-        ask: (ids) => batchOf(asking, ids, posts),
-        answer: ({ externalId }, _group, batch) =>
-          batch.get(externalId) ?? { kind: 'unavailable', reason: 'YouTube does not show the video' },
-      },
-      signal,
-    );
+    const ids = [...new Set(posts.map(({ externalId }) => externalId))];
+    const batches = new Map<number, Awaited<ReturnType<typeof videosOf>>>();
+    const answerOf = async (post: InsightsSubject): Promise<PostInsightsAnswer> => {
+      const { externalId: id } = post;
+      const from = Math.floor(ids.indexOf(id) / perCall) * perCall;
+      const batch = batches.get(from) ?? (await videosOf(asking, ids.slice(from, from + perCall)));
+      batches.set(from, batch);
+      if ('kind' in batch) return batch;
+      const { shown, observedAt: at } = batch;
+      const video = shown.get(id);
+      if (video === undefined) return { kind: 'removed', raw: null, observedAt: at };
+      const more = await reportsOf(asking, post);
+      if (isNone(more)) return more;
+      return { kind: 'reported', raw: { video: { id, statistics: video.statistics ?? {} }, ...more }, observedAt: at };
+    };
+    for (const post of posts) yield await answerOf(post);
   };
 
 /** Rows of a report by day, the newest first. */
@@ -169,11 +147,8 @@ export const accountFigures =
   };
 
 /** "Channels" resource. The handle is the one name that people know a channel by. */
-export const profileOf = ({ snippet }: Members) => {
-  const picture = membersOf(membersOf(membersOf(snippet)?.thumbnails)?.default);
-  return {
-    username: (textIn(snippet, 'customUrl') ?? '').replace(/^@/, '') || null,
-    displayName: textIn(snippet, 'title') || null,
-    avatarUrl: textIn(picture, 'url') || null,
-  };
-};
+export const profileOf = (channel: Members) => ({
+  username: (textAt(channel, 'snippet.customUrl') ?? '').replace(/^@/, '') || null,
+  displayName: textAt(channel, 'snippet.title') || null,
+  avatarUrl: textAt(channel, 'snippet.thumbnails.default.url') || null,
+});

@@ -1,15 +1,16 @@
 import type { Checkpoint, Json, PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { opened, sealed } from '../kit/app.ts';
-import { beforeBoundary, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
+import type { Ask } from '../kit/client.ts';
+import { beforeBoundary, type NotOk, unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { whereIs } from '../kit/resumable.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { instantOf, integerIn, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
-import { whereIs } from './media.ts';
-import { descriptionOf, linkTo, resourceOf, shownOf, stateOf } from './post.ts';
-import { isVideoId } from './tables.ts';
+import { descriptionOf, failureIn, linkTo, shownOf, titleOf } from './post.ts';
+import { isVideoId, reading, textAt } from './tables.ts';
 
 /**
  * Looks for the video of a call whose answer was lost: the upload session names it. A session that has ended proves nothing,
@@ -17,34 +18,19 @@ import { isVideoId } from './tables.ts';
  */
 
 const { publish: rules } = rulesOf('youtube');
+/** Of our clock and YouTube's. */
+const skewMs = 60_000;
+const [perPage, maxPages] = [50, 4];
+const askMs = 20_000;
 
-const titleIn = (resource: Members): string => textIn(membersOf(resource.snippet), 'title') ?? '';
-
-/** What tells the video from others. */
-const contentOf = (request: PublishRequest): Json => [titleIn(resourceOf(request, null)), descriptionOf(request)];
+const contentOf = (request: PublishRequest): Json => [titleOf(request), descriptionOf(request)];
 
 export const boundaryOf = ({ app, clock }: Bound, request: PublishRequest, session: string): Json => ({
   ...membersOf(crossingOf(contentOf(request), [], clock())),
   sealed: sealed(app, { session }),
 });
 
-/** Null: YouTube has no such video, or does not show it. */
-export const videoOf = async (
-  { client, boundaryDeadlineMs }: Bound,
-  request: Pick<PublishRequest, 'account' | 'targetId'>,
-  id: string,
-  parts = 'snippet,status,processingDetails',
-): Promise<Members | null | NotOk> => {
-  const ask = { method: 'GET', path: '/videos', query: { part: parts, id } } as const;
-  const answer = await client.call(subjectOf(request), ask, AbortSignal.timeout(Math.min(boundaryDeadlineMs, 20_000)));
-  if (answer.kind !== 'ok') return answer;
-  if (!Array.isArray(answer.body.items)) return { kind: 'silent', reason: 'the answer has no list of videos' };
-  return listIn(answer.body, 'items').find((one) => textIn(one, 'id') === id) ?? null;
-};
-
-/** An answer that says nothing of a video. Members of a video are no kind of answer. */
-export const isNotOk = (found: Members | NotOk): found is NotOk => typeof found.kind === 'string' && !('id' in found);
-
+/** `undecided`: YouTube gave no answer. */
 export type Seen = { readonly kind: 'video'; readonly video: Members } | { readonly kind: 'absent' } | Undecided;
 
 const undecided = (answer: NotOk, { clock }: Bound): Undecided => ({
@@ -52,61 +38,47 @@ const undecided = (answer: NotOk, { clock }: Bound): Undecided => ({
   failure: beforeBoundary(answer, clock()).failure,
 });
 
-const byId = async (bound: Bound, request: PublishRequest, id: string): Promise<Seen> => {
-  const video = await videoOf(bound, request, id);
-  if (video === null) return { kind: 'absent' };
-  return isNotOk(video) ? undecided(video, bound) : { kind: 'video', video };
+type Asked = Pick<PublishRequest, 'account' | 'targetId'>;
+const ask = ({ client }: Bound, asked: Asked, what: Ask) =>
+  client.call(subjectOf(asked), what, AbortSignal.timeout(askMs));
+
+export const videoOf = async (bound: Bound, asked: Asked, id: string): Promise<Seen> => {
+  const answer = await ask(bound, asked, reading('/videos', { part: 'snippet,status,processingDetails', id }));
+  if (answer.kind !== 'ok') return undecided(answer, bound);
+  if (!Array.isArray(answer.body.items)) return { kind: 'undecided', failure: unknown('there is no list of videos') };
+  const video = listIn(answer.body, 'items').find((one) => textIn(one, 'id') === id);
+  return video === undefined ? { kind: 'absent' } : { kind: 'video', video };
 };
 
-/** Of our clock and YouTube's. */
-const skewMs = 60_000;
-const perPage = 50;
-const maxPages = 4;
-
 /** When it was uploaded; the video itself may be published later. */
-const timeOf = (item: Members): number => Date.parse(textIn(membersOf(item.snippet), 'publishedAt') ?? '');
-const seen = (text: string): string => text.normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
+const timeOf = (item: Members): number => Date.parse(textAt(item, 'snippet.publishedAt') ?? '');
+const seen = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
 
-/** Videos of the channel from a time on, private ones and those that are processed too. */
-const ownVideos = (
-  { client, boundaryDeadlineMs }: Bound,
-  request: PublishRequest,
-  since: number,
-  until: number,
-): OwnPosts => {
-  const [title, description] = [titleIn(resourceOf(request, null)), descriptionOf(request)].map(seen);
-  const signal = () => AbortSignal.timeout(Math.min(boundaryDeadlineMs, 20_000));
-  let playlistId = '';
-  const get = (path: string, query: Readonly<Record<string, string>>): Promise<NetworkAnswer> =>
-    client.call(subjectOf(request), { method: 'GET', path, query }, signal());
+/** Videos of the channel of a time, private ones and those that are processed too. */
+const ownVideos = (bound: Bound, request: PublishRequest, since: number, until: number): OwnPosts => {
+  const [title, description] = [seen(titleOf(request)), seen(descriptionOf(request))];
+  let playlistId: string | null = null;
   return {
     ...{ list: 'items', since, at: timeOf, maxPages },
     page: async (cursor) => {
-      if (playlistId === '') {
-        const channels = await get('/channels', { part: 'contentDetails', id: request.account.externalId });
+      if (playlistId === null) {
+        const { externalId: id } = request.account;
+        const channels = await ask(bound, request, reading('/channels', { part: 'contentDetails', id }));
         if (channels.kind !== 'ok') return channels;
-        const [channel] = listIn(channels.body, 'items');
-        const lists = membersOf(membersOf(channel?.contentDetails)?.relatedPlaylists);
-        playlistId = textIn(lists, 'uploads') ?? '';
-        if (playlistId === '') return { kind: 'silent', reason: 'the channel names no list of its videos' };
+        playlistId = textAt(channels.body, 'items.contentDetails.relatedPlaylists.uploads');
+        if (playlistId === null) return { kind: 'silent', reason: 'the channel names no list of its videos' };
       }
       const query = { part: 'snippet,contentDetails', playlistId, maxResults: String(perPage) };
-      return get('/playlistItems', cursor === null ? query : { ...query, pageToken: cursor });
+      return ask(bound, request, reading('/playlistItems', cursor === null ? query : { ...query, pageToken: cursor }));
     },
     next: (body) => textIn(body, 'nextPageToken'),
-    isIt: (item) => {
-      const snippet = membersOf(item.snippet);
-      const isThen = !(timeOf(item) > until);
-      return (
-        isThen &&
-        [title, description].join() === ['title', 'description'].map((one) => seen(textIn(snippet, one) ?? '')).join()
-      );
-    },
+    isIt: (item) =>
+      !(timeOf(item) > until) &&
+      seen(textAt(item, 'snippet.title')) === title &&
+      seen(textAt(item, 'snippet.description')) === description,
     show: (item) => {
-      const externalId = textIn(membersOf(item.contentDetails), 'videoId');
-      return externalId === null || !isVideoId(externalId)
-        ? null
-        : { externalId, permalink: linkTo(request, externalId) };
+      const id = textAt(item, 'contentDetails.videoId') ?? '';
+      return isVideoId(id) ? { externalId: id, permalink: linkTo(request, id) } : null;
     },
   };
 };
@@ -119,60 +91,53 @@ export const seenOf = async (
   handle: Json = null,
 ): Promise<Seen> => {
   const known = textIn(handle, 'id');
-  if (known !== null) return byId(bound, request, known);
+  if (known !== null) return videoOf(bound, request, known);
   const crossed = crossingIn(data, contentOf(request));
   if (crossed === null) return { kind: 'undecided' };
   const session = textIn(opened(bound.app, textIn(data, 'sealed') ?? ''), 'session');
-  const signal = AbortSignal.timeout(Math.min(bound.boundaryDeadlineMs, 20_000));
-  const found = session === null ? ({ kind: 'gone' } as const) : await whereIs(bound, request, session, signal);
-  switch (found.kind) {
-    case 'made':
-      return byId(bound, request, textIn(found.video, 'id') ?? '');
-    // The last byte is not there, so there is no video.
-    case 'at':
-      return { kind: 'absent' };
-    case 'gone': {
-      const until = crossed.at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
-      const listed = await lookFor(ownVideos(bound, request, crossed.at - skewMs, until), bound.clock);
-      if (listed.kind === 'present') return byId(bound, request, listed.externalId);
-      return listed.kind === 'absent' || listed.kind === 'undecided' ? listed : { kind: 'undecided' };
-    }
-    default:
-      return undecided(found, bound);
+  const found =
+    session === null ? ({ kind: 'gone' } as const) : await whereIs(bound, request, session, AbortSignal.timeout(askMs));
+  if (found.kind === 'made') {
+    const id = textIn(found.body, 'id') ?? '';
+    const made = await videoOf(bound, request, id);
+    // It was there: that it is not shown now proves nothing.
+    const failure = unknown(`YouTube does not show the video ${id}`);
+    return made.kind === 'absent' ? { kind: 'undecided', failure } : made;
   }
+  // The last byte is not there, so there is no video.
+  if (found.kind === 'at') return { kind: 'absent' };
+  if (found.kind !== 'gone') return undecided(found, bound);
+  const until = crossed.at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
+  const listed = await lookFor(ownVideos(bound, request, crossed.at - skewMs, until), bound.clock);
+  if (listed.kind === 'present') return videoOf(bound, request, listed.externalId);
+  return listed.kind === 'absent' || listed.kind === 'undecided' ? listed : { kind: 'undecided' };
 };
 
-/** Seconds to minutes for a short video; YouTube tells the time that is left to the owner, where it knows it. */
-const usualAskMs = 20_000;
+/** YouTube may tell the owner the milliseconds that are left. */
+const leftIn = (video: Members): number => {
+  const said = textAt(video, 'processingDetails.processingProgress.timeLeftMs') ?? '';
+  return /^\d{1,9}$/.test(said) ? Number(said) : askMs;
+};
 
-export const processing = (video: Members, now: number) => {
-  const details = membersOf(video.processingDetails);
-  const said = membersOf(details?.processingProgress)?.timeLeftMs;
-  const left =
-    typeof said === 'string' && /^\d{1,9}$/.test(said)
-      ? Number(said)
-      : integerIn(details?.processingProgress, 'timeLeftMs');
-  return { handle: { id: textIn(video, 'id') ?? '' }, askAt: namedInstant(now + (left ?? usualAskMs)) };
+/** What has become of a video that is there. */
+export const resultOf = ({ clock }: Bound, request: PublishRequest, video: Members) => {
+  const failure = failureIn(video, request.media[0]?.mediaId ?? null);
+  if (failure !== null) return { kind: 'failed', failure } as const;
+  if (textAt(video, 'status.uploadStatus') !== 'uploaded') {
+    return { kind: 'present', ...shownOf(request, video, clock()) } as const;
+  }
+  const handle = { id: textIn(video, 'id') ?? '' };
+  return { kind: 'processing', handle, askAt: namedInstant(clock() + leftIn(video)) } as const;
 };
 
 export const reconcile =
   (bound: Bound): PlatformAdapter['reconcile'] =>
   async (request, boundary, handle = null) => {
     const found = await seenOf(bound, request, boundary, handle);
-    if (found.kind !== 'video') return found;
-    const state = stateOf(found.video, request.media[0]?.mediaId ?? null);
-    if (state.kind === 'failed') return state;
-    if (state.kind === 'processing') return { kind: 'processing', ...processing(found.video, bound.clock()) };
-    return { kind: 'present', ...shownOf(request, found.video, bound.clock()) };
+    return found.kind === 'video' ? resultOf(bound, request, found.video) : found;
   };
 
 export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   (request) =>
     findAll(ownVideos(bound, request, Date.parse(request.from), Date.parse(request.until)), bound.clock);
-
-/** When YouTube makes a private video public, milliseconds since the epoch; null: it has no such time. */
-export const timeIn = ({ status }: Members): number | null => {
-  const at = Date.parse(textIn(status, 'publishAt') ?? '');
-  return textIn(status, 'privacyStatus') === 'private' && instantOf(at) !== null ? at : null;
-};

@@ -1,15 +1,15 @@
 import type { AccountSource, Choice } from '#contracts/ports/platform-account.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
-import { namesNobody } from '../kit/errors.ts';
+import { membersAt, namesNobody } from '../kit/errors.ts';
 import { withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
-import { listIn, membersOf, parsed, textIn } from '../shared/members.ts';
+import { listIn, parsed, textIn } from '../shared/members.ts';
 import { accountFigures, postFigures, profileOf } from './figures.ts';
 import { findPosts, reconcile } from './find.ts';
 import { scheduler } from './native.ts';
 import { afterStep, comment, publish, removePost } from './publish.ts';
-import { tables } from './tables.ts';
+import { reading, tables, textAt } from './tables.ts';
 
 /** A consent of Google is for the one channel that its owner chose on Google's page. */
 
@@ -20,50 +20,41 @@ const personIn = (token: string | null): string | null => {
 };
 
 const offer: OfferAccounts = async (login) => {
-  const answer = await login.call({ method: 'GET', path: '/channels', query: { part: 'id,snippet', mine: 'true' } });
+  const answer = await login.call(reading('/channels', { part: 'id,snippet', mine: 'true' }));
   if (answer.kind !== 'ok') return answer;
   const channels = listIn(answer.body, 'items').flatMap((one) => {
     const externalId = textIn(one, 'id');
     return externalId === null || !/^UC[\w-]{22}$/.test(externalId) ? [] : [{ externalId, ...profileOf(one) }];
   });
-  const [first] = channels;
-  if (first === undefined) return { kind: 'offered', person: null, accounts: [] };
+  if (channels.length === 0) return { kind: 'offered', person: null, accounts: [] };
   // Without it nobody knows which other channels the end of this consent would end.
   const person = personIn(textIn(login.said, 'id_token'));
   if (person === null) return namesNobody;
-  const accounts = channels.map((profile) => ({ profile, consentEndsAt: login.endsAt }));
-  return { kind: 'offered', person, accounts };
+  return { kind: 'offered', person, accounts: channels.map((profile) => ({ profile, consentEndsAt: login.endsAt })) };
 };
-
-/** Where the channel names no country. */
-const usualRegion = 'US';
 
 /** `categoryId` is the one key. Categories that our rules do not take would be refused before a post. */
 const choices =
   ({ client, clock }: Bound): AccountSource['choices'] =>
   async (_platform, { id: accountId, externalId }, _key, signal) => {
-    const get = (path: string, query: Readonly<Record<string, string>>) =>
-      client.call({ accountId, targetId: null }, { method: 'GET', path, query }, signal);
+    const get = (...asked: Parameters<typeof reading>) =>
+      client.call({ accountId, targetId: null }, reading(...asked), signal);
     const channels = await get('/channels', { part: 'snippet', id: externalId });
     if (channels.kind !== 'ok') return withoutFigures(channels, clock());
-    const country = textIn(membersOf(listIn(channels.body, 'items')[0]?.snippet), 'country') ?? '';
-    const regionCode = /^[A-Z]{2}$/.test(country) ? country : usualRegion;
+    const country = textAt(channels.body, 'items.snippet.country') ?? '';
+    // A channel need not name a country.
+    const regionCode = /^[A-Z]{2}$/.test(country) ? country : 'US';
     const answer = await get('/videoCategories', { part: 'snippet', regionCode });
     if (answer.kind !== 'ok') return withoutFigures(answer, clock());
     const rule = rulesOf('youtube').overrides.categoryId;
     const taken = rule?.type === 'enum' ? rule.values : [];
     const found = listIn(answer.body, 'items').flatMap((one): Choice[] => {
-      const [value, snippet] = [textIn(one, 'id') ?? '', membersOf(one.snippet)];
-      const label = textIn(snippet, 'title') ?? '';
-      return snippet?.assignable === true && label !== '' && taken.includes(value)
-        ? [{ value, label, about: null }]
-        : [];
+      const [value, label] = [textIn(one, 'id') ?? '', textAt(one, 'snippet.title') ?? ''];
+      const [isAssignable] = membersAt(one, 'snippet.assignable');
+      return isAssignable === true && label !== '' && taken.includes(value) ? [{ value, label, about: null }] : [];
     });
     return { kind: 'choices', choices: found, isCut: false };
   };
-
-/** YouTube names no limit. Large videos were seen to take hours. */
-const processingLimitMs = 24 * 3_600_000;
 
 export const youtubeNetwork: NetworkParts = {
   ...{ tables, offer },
@@ -75,7 +66,8 @@ export const youtubeNetwork: NetworkParts = {
     afterStep: afterStep(bound),
     removePost: removePost(bound),
     nativeScheduler: () => scheduler(bound),
-    processingLimitMs: () => processingLimitMs,
+    // YouTube names no limit. Large videos were seen to take hours.
+    processingLimitMs: () => 86_400_000,
     fetchPostInsights: postFigures(bound),
     fetchAccountInsights: accountFigures(bound),
     choices: choices(bound),

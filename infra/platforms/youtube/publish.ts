@@ -1,73 +1,57 @@
-import type {
-  AfterStepOutcome,
-  CommentOutcome,
-  HandOverOutcome,
-  NativeScheduler,
-  PlatformAdapter,
-  PublishRequest,
-  PublishSteps,
-} from '#contracts/ports/platform.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import type { NativeScheduler, PlatformAdapter, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import type { Ask } from '../kit/client.ts';
 import {
   beforeBoundary,
   behindBoundary,
   behindComment,
+  behindCover,
   commentTooLate,
   failureOf,
   isNoPost,
   type NetworkAnswer,
   noIdOfPost,
+  offWindow,
   publishTooLate,
+  refusedTime,
+  unknown,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
+import { isGone, partOf } from '../kit/resumable.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { type Members, membersOf, textIn } from '../shared/members.ts';
+import { type Members, textIn } from '../shared/members.ts';
 import type { NotPublished } from '../shared/outcomes.ts';
-import { boundaryOf, isNotOk, processing, type Seen, seenOf, videoOf } from './find.ts';
-import { partOf, uploaded } from './media.ts';
-import { refusalOf, resourceOf, shownOf, stateOf } from './post.ts';
-import { isVideoId, scopes } from './tables.ts';
+import { boundaryOf, resultOf, type Seen, seenOf, videoOf } from './find.ts';
+import { uploaded } from './media.ts';
+import { refusalOf, resourceOf } from './post.ts';
+import { isVideoId, manageScope, textAt } from './tables.ts';
 
 /** Videos, first comments and thumbnails. A video is made by the last byte of its upload: that request is the boundary. */
 
 /** YouTube publishes at once a video whose time is over: one that is as near is not sent. */
 export const nearMs = 60_000;
+export const badTime = 'invalidPublishAt';
 
 type Made = { readonly kind: 'made'; readonly video: Members };
-type OffWindow = Extract<HandOverOutcome, { readonly kind: 'outside_window' }>;
-type Crossed = Made | NotPublished | OffWindow;
+type Crossed = Made | NotPublished | ReturnType<typeof offWindow>;
 
-export const offWindow = (said: string): OffWindow => ({
-  kind: 'outside_window',
-  failure: failureOf('offWindow', 'invalidPublishAt', said),
-});
-
-const shown = async (bound: Bound, request: PublishRequest, id: string): Promise<Crossed> => {
-  const video = await videoOf(bound, request, id);
-  // YouTube has made it, and its owner may have deleted it since: it is looked for, and never made again.
-  if (video === null)
-    return { kind: 'unknown', failure: failureOf('unknown', null, `YouTube does not show the video ${id}`) };
-  return isNotOk(video) ? beforeBoundary(video, bound.clock()) : { kind: 'made', video };
-};
-
-/** A call of an earlier attempt that was lost is asked for before anything is sent. Null: it made nothing. */
-const madeBefore = async (bound: Bound, request: PublishRequest): Promise<Crossed | null> => {
-  const lost = request.checkpoints.findLast(({ step, madeNothing }) => step === 'boundary' && madeNothing !== true);
-  const seen: Seen = lost === undefined ? { kind: 'absent' } : await seenOf(bound, request, lost);
+/** Null: YouTube has no video. */
+const crossedOf = (seen: Seen): Crossed | null => {
   if (seen.kind === 'video') return { kind: 'made', video: seen.video };
   if (seen.kind === 'absent') return null;
   return { kind: 'deferred', failure: seen.failure ?? failureOf('later', null, 'YouTube does not say what it has') };
 };
 
+/** A call of an earlier attempt that was lost is asked for before anything is sent. Null: it made nothing. */
+const madeBefore = async (bound: Bound, request: PublishRequest): Promise<Crossed | null> => {
+  const lost = request.checkpoints.findLast(({ step, madeNothing }) => step === 'boundary' && madeNothing !== true);
+  return lost === undefined ? null : crossedOf(await seenOf(bound, request, lost));
+};
+
 const madeBy = (answer: NetworkAnswer, now: number): Crossed => {
-  if (answer.kind === 'refused' && [404, 410].includes(answer.status)) {
-    return { kind: 'nothing_sent', failure: failureOf('later', String(answer.status), 'the upload session has ended') };
+  if (isGone(answer) || (answer.kind === 'ok' && answer.status === 308)) {
+    return { kind: 'nothing_sent', failure: failureOf('later', null, 'the session did not take the last part') };
   }
   if (answer.kind !== 'ok') return behindBoundary(answer, now);
-  if (answer.status === 308) {
-    return { kind: 'nothing_sent', failure: failureOf('later', '308', 'YouTube did not take the last part') };
-  }
   return isVideoId(textIn(answer.body, 'id') ?? '') ? { kind: 'made', video: answer.body } : noIdOfPost;
 };
 
@@ -87,12 +71,23 @@ const cross = async (
   const before = await madeBefore(bound, request);
   steps.signal.throwIfAborted();
   if (before !== null) return before;
+  // After the question for a lost call, which may have been in time.
+  const off = dueAt === null ? null : refusedTime('youtube', badTime, dueAt, clock());
+  if (off !== null) return off;
   const ready = await uploaded({ bound, request, steps }, media, resourceOf(request, dueAt));
-  if (ready.kind === 'made') return shown(bound, request, ready.id);
+  if (ready.kind === 'made') {
+    // Its owner may have deleted it since: it is looked for, and never made again.
+    return (
+      crossedOf(await videoOf(bound, request, ready.id)) ?? {
+        kind: 'unknown',
+        failure: unknown(`YouTube does not show the video ${ready.id}`),
+      }
+    );
+  }
   if (ready.kind !== 'ready') return ready;
   if (dueAt !== null && Date.parse(dueAt) - clock() < nearMs)
-    return offWindow('the upload took until the time of the video');
-  const last = await partOf(ready.media, ready.own, ready.from, ready.media.bytes, steps);
+    return offWindow(badTime, 'the upload took until the time of the video');
+  const last = await partOf(media, ready.own, ready.from, media.bytes, steps);
   const open = await client.open(subject, steps.signal);
   steps.signal.throwIfAborted();
   if (open.kind !== 'open') return beforeBoundary(open, clock());
@@ -108,42 +103,31 @@ export const publish =
     const made = await cross(bound, request, steps, null);
     if (made.kind === 'outside_window') return { kind: 'failed', failure: made.failure };
     if (made.kind !== 'made') return made;
-    const { video } = made;
-    const state = stateOf(video, request.media[0]?.mediaId ?? null);
-    if (state.kind === 'failed') return state;
-    if (state.kind === 'processing') return { kind: 'accepted', ...processing(video, bound.clock()) };
-    return { kind: 'published', ...shownOf(request, video, bound.clock()) };
+    const result = resultOf(bound, request, made.video);
+    if (result.kind === 'present') return { ...result, kind: 'published' };
+    return result.kind === 'processing' ? { ...result, kind: 'accepted' } : result;
   };
-
-/** Why the scheduler does not take this time; null: it does. */
-export const refusedTime = (dueAt: string, now: number): OffWindow | null => {
-  const { minMs = 0, maxMs = 0 } = rulesOf('youtube').nativeWindow ?? {};
-  const ahead = Date.parse(dueAt) - now;
-  return ahead >= minMs && ahead <= maxMs ? null : offWindow('the time of the video is not within the window');
-};
 
 export const handOver =
   (bound: Bound): NativeScheduler['handOver'] =>
   async (request, steps) => {
-    const refused = refusedTime(request.dueAt, bound.clock());
-    // A call that was lost is asked for all the same: it may have been in time.
-    if (refused !== null && !request.checkpoints.some(({ step }) => step === 'boundary')) return refused;
     const made = await cross(bound, request, steps, request.dueAt);
     if (made.kind !== 'made') return made;
     return { kind: 'handed_over', nativeId: textIn(made.video, 'id') ?? '' };
   };
 
+const noVideo = { kind: 'failed', failure: failureOf('gone', null, 'this is no id of a video') } as const;
 const noPermission = (said: string | null) =>
   ({ kind: 'failed', failure: failureOf('noComment', 'insufficientPermissions', said) }) as const;
 
 /** A top-level comment of the channel. It needs a permission that owners may leave out. */
 export const comment =
   ({ client, clock }: Bound): PlatformAdapter['comment'] =>
-  async (request, signal): Promise<CommentOutcome> => {
+  async (request, signal) => {
     if (signal.aborted) return commentTooLate;
     const { account, externalId: videoId, content: textOriginal } = request;
-    if (!isVideoId(videoId)) return { kind: 'failed', failure: failureOf('gone', null, 'this is no id of a video') };
-    if (!account.scopes.includes(scopes.manage)) return noPermission('the connection has no permission to comment');
+    if (!isVideoId(videoId)) return noVideo;
+    if (!account.scopes.includes(manageScope)) return noPermission('the connection has no permission to comment');
     const subject = subjectOf(request);
     const ask: Ask = {
       ...{ method: 'POST', path: '/commentThreads', query: { part: 'snippet' } },
@@ -157,32 +141,25 @@ export const comment =
       return noPermission(answer.failure.platformMessage);
     }
     if (answer.kind !== 'ok') return behindComment(answer, clock());
-    const externalId =
-      textIn(membersOf(membersOf(answer.body.snippet)?.topLevelComment), 'id') ?? textIn(answer.body, 'id');
+    const externalId = textAt(answer.body, 'snippet.topLevelComment.id') ?? textIn(answer.body, 'id');
     return externalId === null ? noIdOfPost : { kind: 'posted', externalId };
   };
 
 /** A second call puts the same picture in the place of the first. */
 export const afterStep =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['afterStep']> =>
-  async (request, signal): Promise<AfterStepOutcome> => {
+  async (request, signal) => {
     if (signal.aborted) return commentTooLate;
     const { externalId: videoId, cover } = request;
-    if (!isVideoId(videoId)) return { kind: 'failed', failure: failureOf('gone', null, 'this is no id of a video') };
+    if (!isVideoId(videoId)) return noVideo;
     const ask: Ask = {
       ...{ method: 'POST', path: '{uploads}/thumbnails/set', query: { videoId, uploadType: 'media' } },
-      ...{
-        headers: { 'content-type': cover.contentType },
-        bytes: { path: await cover.file(), start: 0, end: cover.bytes },
-      },
+      headers: { 'content-type': cover.contentType },
+      bytes: { path: await cover.file(), start: 0, end: cover.bytes },
     };
     const answer = await client.call(subjectOf(request), ask, signal);
-    if (answer.kind === 'ok') return { kind: 'done' };
-    const { failure, ...outcome } = beforeBoundary(answer, clock());
-    const { platformCode, platformMessage, category } = failure;
     // YouTube takes thumbnails from channels with a verified telephone number.
-    const isForbidden = outcome.kind === 'failed' && category === 'permission';
-    return { ...outcome, failure: isForbidden ? failureOf('noCover', platformCode, platformMessage) : failure };
+    return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
   };
 
 export const removePost =

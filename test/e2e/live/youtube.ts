@@ -24,7 +24,9 @@ export const channelOfYouTube = (t: Declare, world: LiveWorld): void => {
   world.join(async (redirectUri) => {
     network = await startYouTube({ redirectUri, processingMs: 1_500 });
     channel = network.channel({ title: 'Café', handle: 'cafe' });
-    return { origin: network.origin, env: network.env, close: () => network.close() };
+    // The machine's own ffmpeg may be an old one.
+    const env = { ...network.env, OUTDATED_FFMPEG: 'take' };
+    return { origin: network.origin, env, close: () => network.close() };
   });
 
   const fileOf = async (fileName: string, contentType: string, body: Buffer): Promise<string> => {

@@ -60,7 +60,10 @@ const settingsOf = (platform: Platform): readonly Named[] => {
             : [
                 one(member, (setting) => {
                   const { name: what, every, zone, limit } = rule;
-                  const words = `${name}: ${what} that your app may make in a ${every} (${zone}); figures leave half of them to posts`;
+                  // Where other calls are counted apart, figures take nothing of it.
+                  const isOfPosts = member === 'appBudget' && appUnits !== undefined;
+                  const left = isOfPosts ? '' : '; figures leave half of them to posts';
+                  const words = `${name}: ${what} that your app may use in a ${every} (${zone})${left}`;
                   return variable(setting, integer(1, 100_000_000), limit, words);
                 }),
               ],

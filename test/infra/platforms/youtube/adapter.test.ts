@@ -1,7 +1,7 @@
 /** What the adapter of YouTube does beside what every network must: sessions, words, times, comments, limits. */
 import assert from 'node:assert/strict';
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
-import { partBytesOf } from '#infra/platforms/youtube/media.ts';
+import { partBytesOf } from '#infra/platforms/kit/resumable.ts';
 import { allScopes, problems } from '#test/support/networks/youtube/index.ts';
 import { type YouTubeWorld, youtubeWorld } from '#test/support/networks/youtube/world.ts';
 import { suite } from '#test/support/suite.ts';
@@ -112,6 +112,22 @@ suite('an upload to youtube', { timeoutMs: 90_000 }, (t) => {
       assert.deepEqual([begun(), world.network.state.videos.length], [sessions + 1, made + 1]);
     }
   });
+
+  t(
+    '20: a video that its session names and that YouTube does not show is never taken for one that is not there',
+    async () => {
+      const account = await world.account();
+      const asked = world.request(account);
+      world.network.script({ route: 'PUT last', then: 'drop_after' });
+      const first = await world.publish(asked);
+      world.network.state.deleted.add(world.network.state.videos[0]?.id ?? '');
+      const seen = await world.adapter.reconcile(next(asked, first.steps), first.steps.crossed);
+      assert.equal(seen.kind, 'undecided', JSON.stringify(seen));
+      const second = await world.publish(next(asked, first.steps));
+      assert.ok(second.outcome.kind === 'deferred' && !second.steps.log.includes('boundary'));
+      assert.deepEqual([begun(), world.network.state.videos.length], [1, 1]);
+    },
+  );
 
   t('20: while nobody answers for a lost last byte, nothing is sent', async () => {
     const account = await world.account();

@@ -25,6 +25,11 @@ const cases: readonly (readonly [name: string, over: Over])[] = [
   ['license: creativeCommon', () => ({ overrides: { license: 'creativeCommon' } })],
   ['license: youtube', () => ({ overrides: { license: 'youtube' } })],
   ['aiDisclosure', () => ({ aiDisclosure: true })],
+  ['containsSyntheticMedia: true', () => ({ overrides: { containsSyntheticMedia: true } })],
+  [
+    'containsSyntheticMedia: false, where all others of the post say it',
+    () => ({ aiDisclosure: true, overrides: { containsSyntheticMedia: false } }),
+  ],
   ['firstComment', () => ({ overrides: { firstComment: 'See <https://example.com>' } })],
 ];
 
