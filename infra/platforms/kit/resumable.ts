@@ -10,7 +10,7 @@ import { type KeepParts, subjectOf, type Uploader } from './upload.ts';
  * "Resumable uploads"). A network that shows it then has the last part for its boundary call: it is not sent here.
  */
 
-export type Session = {
+export type UploadSession = {
   /** The address of the session, which takes the file without a token: it is secret. */
   readonly session: string;
   readonly partBytes: number;
@@ -76,7 +76,7 @@ export const whereIs = async (
 
 export const partOf = async (
   media: PublishMedia,
-  { session }: Pick<Session, 'session'>,
+  { session }: Pick<UploadSession, 'session'>,
   start: number,
   end: number,
   steps: Pick<PublishSteps, 'moved'>,
@@ -99,7 +99,7 @@ const endedEarly = (): NotOk => ({
 });
 
 /** Sends all but the last part. Null: the network has them. */
-export const sendParts = async <Own extends Session>(
+export const sendParts = async <Own extends UploadSession>(
   { bound, request, steps }: Work,
   media: PublishMedia,
   own: Own,
@@ -125,11 +125,11 @@ export const sendParts = async <Own extends Session>(
  * @param begin the call that begins a session, whose address is in the header `location`
  * @param made what is kept of a session that is whole
  */
-export const resumable = <Own extends Session>(
+export const resumable = <Own extends UploadSession>(
   work: Work,
   media: PublishMedia,
   begin: Ask,
-  made: (session: Session, body: Members | null) => Own,
+  made: (session: UploadSession, body: Members | null) => Own,
 ): Uploader<Own> => {
   const { bound, request, steps } = work;
   let isNew = false;

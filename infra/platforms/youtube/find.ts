@@ -110,7 +110,9 @@ export const seenOf = async (
   const until = crossed.at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
   const listed = await lookFor(ownVideos(bound, request, crossed.at - skewMs, until), bound.clock);
   if (listed.kind === 'present') return videoOf(bound, request, listed.externalId);
-  return listed.kind === 'absent' || listed.kind === 'undecided' ? listed : { kind: 'undecided' };
+  // The list may be behind: without its session nothing proves that there is no video.
+  const failure = unknown('the upload session has ended, and the channel lists no such video: look there');
+  return listed.kind === 'undecided' ? listed : { kind: 'undecided', failure };
 };
 
 /** YouTube may tell the owner the milliseconds that are left. */
@@ -132,8 +134,8 @@ export const resultOf = ({ clock }: Bound, request: PublishRequest, video: Membe
 
 export const reconcile =
   (bound: Bound): PlatformAdapter['reconcile'] =>
-  async (request, boundary, handle = null) => {
-    const found = await seenOf(bound, request, boundary, handle);
+  async (request, crossing, handle = null) => {
+    const found = await seenOf(bound, request, crossing, handle);
     return found.kind === 'video' ? resultOf(bound, request, found.video) : found;
   };
 

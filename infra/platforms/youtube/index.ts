@@ -8,7 +8,7 @@ import { listIn, parsed, textIn } from '../shared/members.ts';
 import { accountFigures, postFigures, profileOf } from './figures.ts';
 import { findPosts, reconcile } from './find.ts';
 import { scheduler } from './native.ts';
-import { afterStep, comment, publish, removePost } from './publish.ts';
+import { comment, publish, removePost, setCover } from './publish.ts';
 import { reading, tables, textAt } from './tables.ts';
 
 /** A consent of Google is for the one channel that its owner chose on Google's page. */
@@ -63,7 +63,7 @@ export const youtubeNetwork: NetworkParts = {
     reconcile: reconcile(bound),
     findPosts: findPosts(bound),
     comment: comment(bound),
-    afterStep: afterStep(bound),
+    afterStep: setCover(bound),
     removePost: removePost(bound),
     nativeScheduler: () => scheduler(bound),
     // YouTube names no limit. Large videos were seen to take hours.

@@ -2,7 +2,7 @@ import type { Checkpoint, PublishMedia, PublishRequest, PublishSteps } from '#co
 import type { Ask } from '../kit/client.ts';
 import { beforeBoundary, failureOf } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { resumable, type Session, sendParts, startOfLast, whereIs } from '../kit/resumable.ts';
+import { resumable, sendParts, startOfLast, type UploadSession, whereIs } from '../kit/resumable.ts';
 import { isUploadFailed, upload } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
@@ -14,7 +14,7 @@ import { hashOf } from './post.ts';
  */
 
 /** `made`: id of the video that the session has made; null: none is known. */
-type VideoSession = Session & { readonly made: string | null };
+type VideoSession = UploadSession & { readonly made: string | null };
 
 export interface Ready {
   readonly kind: 'ready';

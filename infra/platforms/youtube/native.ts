@@ -54,8 +54,10 @@ const change = async (
 
 export const scheduler = (bound: Bound): NativeScheduler => ({
   handOver: handOver(bound),
-  verify: async (request, { boundary, nativeId: id }) =>
-    shownTo(bound, request, await seenOf(bound, request, boundary, id === null ? null : { id })),
+  verify: async (request, handed) => {
+    const { nativeId: id } = handed;
+    return shownTo(bound, request, await seenOf(bound, request, handed.boundary, id === null ? null : { id }));
+  },
   undo: async (request, id) => {
     const ask: Ask = { method: 'DELETE', path: '/videos', query: { id } };
     return (await change(bound, request, id, () => ask)) ?? { kind: 'undone' };

@@ -77,12 +77,8 @@ const cross = async (
   const ready = await uploaded({ bound, request, steps }, media, resourceOf(request, dueAt));
   if (ready.kind === 'made') {
     // Its owner may have deleted it since: it is looked for, and never made again.
-    return (
-      crossedOf(await videoOf(bound, request, ready.id)) ?? {
-        kind: 'unknown',
-        failure: unknown(`YouTube does not show the video ${ready.id}`),
-      }
-    );
+    const failure = unknown(`YouTube does not show the video ${ready.id}`);
+    return crossedOf(await videoOf(bound, request, ready.id)) ?? { kind: 'unknown', failure };
   }
   if (ready.kind !== 'ready') return ready;
   if (dueAt !== null && Date.parse(dueAt) - clock() < nearMs)
@@ -146,7 +142,7 @@ export const comment =
   };
 
 /** A second call puts the same picture in the place of the first. */
-export const afterStep =
+export const setCover =
   ({ client, clock }: Bound): NonNullable<PlatformAdapter['afterStep']> =>
   async (request, signal) => {
     if (signal.aborted) return commentTooLate;

@@ -1,5 +1,6 @@
 /** What the adapter of YouTube does beside what every network must: sessions, words, times, comments, limits. */
 import assert from 'node:assert/strict';
+import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { partBytesOf } from '#infra/platforms/kit/resumable.ts';
 import { allScopes, problems } from '#test/support/networks/youtube/index.ts';
@@ -86,32 +87,51 @@ suite('an upload to youtube', { timeoutMs: 90_000 }, (t) => {
     assert.equal(puts().filter(({ range }) => range?.startsWith('bytes 0-')).length, 1, 'no part was sent again');
   });
 
-  t('20: a session that ended after a lost last byte: the channel’s own videos say whether there is one', async () => {
-    const account = await world.account();
-    for (const then of ['drop_after', 'drop_before'] as const) {
-      const asked = world.request(account, { content: `Gone ${then}` });
-      world.network.script({ route: 'PUT last', then });
-      const first = await world.publish(asked);
-      assert.equal(first.outcome.kind, 'unknown');
-      const [sessions, made] = [begun(), world.network.state.videos.length];
-      world.network.script({ route: 'PUT probe', times: 9, then: { answer: problems.session_gone } });
-      const seen = await world.adapter.reconcile(next(asked, first.steps), first.steps.crossed);
-      assert.equal(seen.kind, then === 'drop_after' ? 'present' : 'absent', JSON.stringify(seen));
-      const second = await world.publish(next(asked, first.steps));
-      if (then === 'drop_after') {
-        assert.equal(second.outcome.kind, 'published', JSON.stringify(second.outcome));
+  t(
+    '20: a session that ended after a lost last byte: the channel’s own videos may show one, and never that there is none',
+    async () => {
+      const account = await world.account();
+      for (const then of ['drop_after', 'drop_before'] as const) {
+        const asked = world.request(account, { content: `Gone ${then}` });
+        world.network.script({ route: 'PUT last', then });
+        const first = await world.publish(asked);
+        assert.equal(first.outcome.kind, 'unknown');
+        const [sessions, made] = [begun(), world.network.state.videos.length];
+        world.network.script({ route: 'PUT probe', times: 9, then: { answer: problems.session_gone } });
+        const seen = await world.adapter.reconcile(next(asked, first.steps), first.steps.crossed);
+        assert.equal(seen.kind, then === 'drop_after' ? 'present' : 'undecided', JSON.stringify(seen));
+        const second = await world.publish(next(asked, first.steps));
+        assert.equal(
+          second.outcome.kind,
+          then === 'drop_after' ? 'published' : 'deferred',
+          JSON.stringify(second.outcome),
+        );
+        assert.ok(!second.steps.log.includes('boundary'));
         assert.deepEqual([begun(), world.network.state.videos.length], [sessions, made]);
         world.network.state.faults.length = 0;
-        continue;
       }
-      // The session is given up first, and another one begins with the next attempt.
+    },
+  );
+
+  t(
+    'a session that ended after a call that sent nothing is given up, and the next attempt begins another one',
+    async () => {
+      const account = await world.account();
+      const asked = world.request(account);
+      const steps = new RecordedSteps(asked, 1_500);
+      steps.lateAtBoundary = true;
+      assert.equal((await world.adapter.publish(asked, steps)).kind, 'nothing_sent');
+      const checkpoints = steps.checkpoints.map((one) =>
+        one.step === 'boundary' ? ({ ...one, madeNothing: true } as const) : one,
+      );
+      world.network.state.sessions.clear();
+      const second = await world.publish(next(asked, { checkpoints }));
       assert.equal(second.outcome.kind, 'deferred', JSON.stringify(second.outcome));
-      world.network.state.faults.length = 0;
       const third = await world.publish(next(asked, second.steps));
       assert.equal(third.outcome.kind, 'published', JSON.stringify(third.outcome));
-      assert.deepEqual([begun(), world.network.state.videos.length], [sessions + 1, made + 1]);
-    }
-  });
+      assert.equal(world.network.state.videos.length, 1);
+    },
+  );
 
   t(
     '20: a video that its session names and that YouTube does not show is never taken for one that is not there',
@@ -415,7 +435,7 @@ suite('youtube’s own scheduler, beside the suite', { timeoutMs: 90_000 }, (t) 
     const account = await world.account();
     const dueAt = new Date(world.network.state.now() + aheadMs).toISOString();
     const asked = { ...world.request(account, over), dueAt };
-    const steps = new (await import('#contracts/ports/platform.suite.ts')).RecordedSteps(asked, 1_500);
+    const steps = new RecordedSteps(asked, 1_500);
     return { asked, steps, outcome: await world.scheduler.handOver(asked, steps) };
   };
 
