@@ -13,6 +13,7 @@ import type {
   HandOverRequest,
   NativeScheduler,
   PlatformAdapter,
+  RescheduleOutcome,
   UndoOutcome,
   VerifyOutcome,
 } from './platform.ts';
@@ -41,7 +42,7 @@ export interface NativeHarness extends Omit<Harness, 'scripted'> {
   pass(ms: number): Promise<void>;
 }
 
-type Outcome = HandOverOutcome | VerifyOutcome | UndoOutcome;
+type Outcome = HandOverOutcome | VerifyOutcome | UndoOutcome | RescheduleOutcome;
 
 /** Milliseconds that a case has before the network's window closes. */
 const spareMs = 60_000;
@@ -102,6 +103,12 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     schedulerOf(asked.platform, by).verify(asked, handed);
   const undo = (asked: HandOverRequest, { nativeId }: { readonly nativeId: string }) =>
     schedulerOf(asked.platform).undo(asked, nativeId);
+  /** A scheduler that changes a time has this call; of another one the cases say nothing. */
+  const reschedule = async (asked: HandOverRequest, { nativeId }: { readonly nativeId: string }) => {
+    const outcome = await schedulerOf(asked.platform).reschedule?.(asked, nativeId);
+    assert.ok(outcome, 'the scheduler changes no time');
+    return outcome;
+  };
   const until = async ({ dueAt }: HandOverRequest, beforeMs = 0) =>
     harness.pass(Math.max(1, Math.ceil(Date.parse(dueAt) - beforeMs - (await harness.now()) + 1)));
 
@@ -110,6 +117,11 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
   const each = (run: (platform: Platform) => Promise<void>) => async () => {
     for (const platform of natives()) await runOn(platform, run);
   };
+
+  const eachChanging = (run: (platform: Platform) => Promise<void>) =>
+    each(async (platform) => {
+      if (schedulerOf(platform).reschedule !== undefined) await run(platform);
+    });
 
   t('an adapter has a scheduler exactly where the capabilities say so, with all three calls', () => {
     assert.deepEqual(
@@ -285,6 +297,76 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
       await until(failed);
       kind(await verify(never, second), 'scheduled');
       assert.equal(kind(await verify(failed, third), 'failed').failure.code, 'native_publish_failed');
+    }),
+  );
+
+  t(
+    'a post with another time, later or sooner, is the same post, which is published at that time and not at the former one',
+    eachChanging(async (platform) => {
+      const asked = await request(platform);
+      const handed = await handOver(asked);
+      const { minMs } = windowOf(platform);
+      const later = { ...asked, dueAt: await ahead(minMs + 60 * spareMs) };
+      kind(await reschedule(later, handed), 'rescheduled');
+      await until(asked);
+      kind(await verify(later, handed), 'scheduled');
+      const sooner = { ...asked, dueAt: await ahead(minMs + spareMs) };
+      kind(await reschedule(sooner, handed), 'rescheduled');
+      kind(await reschedule(sooner, handed), 'rescheduled');
+      await until(sooner);
+      const seen = kind(await verify(sooner, handed), 'published');
+      assert.equal(seen.publishedAt, sooner.dueAt);
+      assert.deepEqual(await harness.posts(asked.targetId), [seen.externalId]);
+    }),
+  );
+
+  t(
+    'a time outside of the window is refused to a scheduled post too, which keeps its own',
+    eachChanging(async (platform) => {
+      const asked = await request(platform);
+      const handed = await handOver(asked);
+      const { minMs, maxMs } = windowOf(platform);
+      for (const aheadMs of [minMs - 5_000, maxMs + spareMs]) {
+        const outcome = await reschedule({ ...asked, dueAt: await ahead(aheadMs) }, handed);
+        assert.equal(kind(outcome, 'outside_window').failure.code, 'outside_native_window');
+      }
+      await until(asked);
+      assert.equal(kind(await verify(asked, handed), 'published').publishedAt, asked.dueAt);
+    }),
+  );
+
+  t(
+    'a published post, one that is nearly published, and one that is not there get no other time',
+    eachChanging(async (platform) => {
+      const asked = await request(platform);
+      const handed = await handOver(asked);
+      const later = async () => ({ ...asked, dueAt: await ahead(windowOf(platform).minMs + spareMs) });
+      await until(asked, 5_000);
+      assert.equal(kind(await reschedule(await later(), handed), 'too_late').failure.code, 'undo_too_late');
+      await harness.pass(6_000);
+      kind(await reschedule(await later(), handed), 'too_late');
+      assert.equal(kind(await verify(asked, handed), 'published').publishedAt, asked.dueAt);
+      const undone = await request(platform);
+      const gone = await handOver(undone);
+      kind(await undo(undone, gone), 'undone');
+      kind(await reschedule(undone, gone), 'unknown');
+      kind(await verify(undone, gone), 'absent');
+    }),
+  );
+
+  t(
+    'another time whose answer is lost may be asked for again, whether it had effect or not',
+    eachChanging(async (platform) => {
+      for (const fault of ['undo_timeout_before', 'undo_timeout_after'] as const) {
+        const asked = await request(platform, { content: harness.scripted(fault) });
+        const handed = await handOver(asked);
+        const later = { ...asked, dueAt: await ahead(windowOf(platform).minMs + 10 * spareMs) };
+        kind(await reschedule(later, handed), 'unknown');
+        kind(await reschedule(later, handed), 'rescheduled');
+        await until(later);
+        assert.equal(kind(await verify(later, handed), 'published').publishedAt, later.dueAt);
+        assert.equal((await harness.posts(asked.targetId)).length, 1);
+      }
     }),
   );
 

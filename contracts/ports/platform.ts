@@ -336,14 +336,21 @@ export type VerifyOutcome =
   | { readonly kind: 'absent' }
   | Undecided;
 
-export type UndoOutcome =
-  | { readonly kind: 'undone' }
+export type UndoOutcome = { readonly kind: 'undone' } | UndoNotDone;
+
+export type UndoNotDone =
   /** The network refused: it has published the post, or is about to. */
   | { readonly kind: 'too_late'; readonly failure: Failure }
   /** The effect is unknown; `verify` finds it out. A second call does no harm. */
   | { readonly kind: 'unknown'; readonly failure: Failure };
 
-/** An adapter has all three or none. */
+export type RescheduleOutcome =
+  | { readonly kind: 'rescheduled' }
+  /** The network refused the time, or was not asked: it lies outside of its window. The former time stands. */
+  | { readonly kind: 'outside_window'; readonly failure: Failure }
+  | UndoNotDone;
+
+/** An adapter has the first three or none. */
 export interface NativeScheduler {
   /** Like `publish`: the call that makes the network's scheduled post is the boundary. */
   handOver(request: HandOverRequest, steps: PublishSteps): Promise<HandOverOutcome>;
@@ -351,4 +358,9 @@ export interface NativeScheduler {
   verify(request: HandOverRequest, handed: HandedOver): Promise<VerifyOutcome>;
   /** Deletes the scheduled post, as long as it is not published. */
   undo(request: HandOverRequest, nativeId: string): Promise<UndoOutcome>;
+  /**
+   * Gives the scheduled post the time of the request in the place of its own, as long as it is not published; it stays the same
+   * post. Absent: only an undo and another hand-over do.
+   */
+  reschedule?(request: HandOverRequest, nativeId: string): Promise<RescheduleOutcome>;
 }

@@ -22,6 +22,7 @@ import { liveTelegram, type TelegramConfig } from './telegram/index.ts';
 import { threadsNetwork } from './threads/index.ts';
 import { tiktokNetwork } from './tiktok/index.ts';
 import { xNetwork } from './x/index.ts';
+import { youtubeNetwork } from './youtube/index.ts';
 
 /** What networks gave us, and what they reported. */
 export interface LiveStores {
@@ -82,6 +83,7 @@ export const kitNetworks: Each<NetworkParts> = {
   threads: threadsNetwork(),
   tiktok: tiktokNetwork,
   x: xNetwork(),
+  youtube: youtubeNetwork,
 };
 
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {

@@ -7,6 +7,7 @@ import { accountOfThreads } from './live/threads.ts';
 import { accountOfTikTok } from './live/tiktok.ts';
 import { LiveWorld } from './live/world.ts';
 import { accountOfX } from './live/x.ts';
+import { channelOfYouTube } from './live/youtube.ts';
 
 suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   const world = new LiveWorld();
@@ -19,5 +20,6 @@ suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   accountOfPinterest(t, world);
   accountOfTikTok(t, world);
   accountsOfLinkedIn(t, world);
+  channelOfYouTube(t, world);
   channelOfTelegram(t, world);
 });

@@ -590,7 +590,10 @@ export const mutatedFiles: readonly MutatedFile[] = [
           "'Title of 1 to 100 characters, without < and >. Absent: the first line of the content that has text; without a usable title the target fails when it is published.'",
           '""',
         ],
-        ["'Who sees the video. Absent: as the channel decides.'", '""'],
+        [
+          "'Who sees the video. Absent: everybody: YouTube’s API makes such a video public, whatever the channel has as its default.'",
+          '""',
+        ],
         [
           "'Category: 1 Film and Animation, 2 Autos and Vehicles, 10 Music, 15 Pets and Animals, 17 Sports, 19 Travel and Events, 20 Gaming, 22 People and Blogs, 23 Comedy, 24 Entertainment, 25 News and Politics, 26 Howto and Style, 27 Education, 28 Science and Technology, 29 Nonprofits and Activism.'",
           '""',

@@ -247,6 +247,15 @@ export const settings: readonly string[] = [
   'X_CLIENT_ID',
   'X_CLIENT_SECRET',
   'X_MONTHLY_READS',
+  'YOUTUBE_API',
+  'YOUTUBE_APP_BUDGET',
+  'YOUTUBE_APP_UNITS',
+  'YOUTUBE_AUTHORIZE',
+  'YOUTUBE_CLIENT_ID',
+  'YOUTUBE_CLIENT_SECRET',
+  'YOUTUBE_FIGURES',
+  'YOUTUBE_TOKENS',
+  'YOUTUBE_UPLOADS',
 ];
 
 /** Set by tests alone. */

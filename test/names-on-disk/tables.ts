@@ -110,6 +110,7 @@ export const tables: Readonly<Record<string, string>> = {
   'sandbox.fired': 'target_id fault times first_at',
   'sandbox.ledger':
     'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails workspace_id',
+  'sandbox.other_times': 'platform post_id by_ms',
   'sandbox.removed': 'platform post_id removed_at',
   'sandbox.undone': 'platform post_id undone_at',
   'sandbox.workspace_clocks': 'workspace_id offset_ms',
@@ -192,6 +193,7 @@ export const schemaFiles: readonly string[] = [
   'ops 015-network-notices ef17a358e7659fcf',
   'ops 016-sandbox-after-steps dae86b71fc0fa7f6',
   'ops 017-webhook-attempts-begun 05eaddbcd51e31dc',
+  'ops 018-sandbox-other-times d7089a3952677de8',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

@@ -19,6 +19,8 @@ export interface NetworkApp {
   readonly monthlyReads: number | null;
   /** Calls that the app may make in the window of the network's rule. Absent: they are not counted here. */
   readonly budget?: number;
+  /** The same in units, where the network counts so. */
+  readonly units?: number;
 }
 
 const names: readonly AppAddress[] = ['api', 'authorize', 'tokens', 'login', 'uploads', 'figures'];
@@ -30,9 +32,10 @@ export const appSetOf = (
   platform: Platform,
   config: AppSettings,
 ): Omit<NetworkApp, 'id'> & { readonly id: string | null } => {
-  const { app, appBudget } = rulesOf(platform);
+  const { app, appBudget, appUnits } = rulesOf(platform);
   const { addresses: usual, version = null, scopes, countsCalls } = app ?? {};
   const budget = countsCalls === true ? (config[`${platform}AppBudget`] ?? appBudget?.limit) : undefined;
+  const units = countsCalls === true ? (config[`${platform}AppUnits`] ?? appUnits?.limit) : undefined;
   const asked = config[`${platform}Scopes`]?.split(' ') ?? scopes;
   const addresses = names.flatMap((name) => {
     const address = config[`${platform}${capital(name)}`] ?? usual?.[name];
@@ -46,6 +49,7 @@ export const appSetOf = (
     ...(asked === undefined ? {} : { scopes: asked }),
     monthlyReads: config[`${platform}MonthlyReads`] ?? null,
     ...(budget === undefined ? {} : { budget }),
+    ...(units === undefined ? {} : { units }),
   };
 };
 

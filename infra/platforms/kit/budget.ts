@@ -1,8 +1,9 @@
-import { rulesOf } from '#domain/platforms/index.ts';
+import type { AppBudget } from '#contracts/ports/app-limits.ts';
+import { type AppBudgetRule, rulesOf } from '#domain/platforms/index.ts';
 import { budgetAt, takeBudget } from '../shared/app-budgets.ts';
 import { namedInstant, nextDay } from '../shared/outcomes.ts';
 import type { NetworkAnswer, NotOk } from './errors.ts';
-import { appName, type Kit } from './tables.ts';
+import { appName, type Kit, type NetworkRequest } from './tables.ts';
 
 /**
  * What an operator's app may ask for of what a network bills: it is taken before the call, for all processes, and what the
@@ -38,17 +39,44 @@ const billedOf = ({ reads, shown }: Cost, answer: NetworkAnswer): number => {
 /** A budget of calls is no workspace's. */
 const nobody = { workspaceId: '00000000-0000-0000-0000-000000000000', accountId: '' };
 
+interface Taken {
+  readonly rule: AppBudgetRule;
+  readonly amount: number;
+}
+
+/** What a call takes, and of which budget; null: it is not counted. @param ask null: of a call that is not known yet */
+const takenBy = ({ app, tables }: Kit, ask: NetworkRequest | null): Taken | null => {
+  const { appBudget, appUnits } = rulesOf(tables.platform);
+  const units = tables.units === undefined ? 'budget' : ask === null ? 0 : tables.units(ask);
+  const [rule, limit] = units === 'budget' ? [appBudget, app.budget] : [appUnits, app.units];
+  const amount = units === 'budget' ? 1 : units;
+  // Accounts are counted where one of them posts.
+  if (rule === undefined || limit === undefined || amount === 0 || rule.counts === 'accounts') return null;
+  return { rule: { ...rule, limit }, amount };
+};
+
 /**
  * Where the network counts calls of an app: right before each. Posts may use all of them, and what is optional half.
  * @returns null: the call may be made
  */
-export const counted = async (kit: Kit, isOptional: boolean): Promise<SpentAnswer | null> => {
-  const { app, tables } = kit;
-  const { appBudget } = rulesOf(tables.platform);
-  // Accounts are counted where one of them posts.
-  if (app.budget === undefined || appBudget?.counts !== 'calls') return null;
-  const limit = isOptional ? Math.floor(app.budget / 2) : app.budget;
-  return takeBudget(kit, { ...appBudget, limit }, { app: appName(kit), ...nobody });
+export const counted = async (
+  kit: Kit,
+  isOptional: boolean,
+  ask: NetworkRequest | null = null,
+): Promise<SpentAnswer | null> => {
+  const taken = takenBy(kit, ask);
+  if (taken === null) return null;
+  const { rule, amount } = taken;
+  const limit = isOptional ? Math.floor(rule.limit / 2) : rule.limit;
+  return takeBudget(kit, { ...rule, limit }, { app: appName(kit), ...nobody, amount });
+};
+
+/** The network says that what the call took from has nothing left. */
+export const exhaust = async (kit: Kit, ask: NetworkRequest): Promise<void> => {
+  const taken = takenBy(kit, ask);
+  if (taken === null) return;
+  const budget: AppBudget = budgetAt(taken.rule, kit.clock());
+  await kit.appLimits.exhaust(appName(kit), budget);
 };
 
 /** Takes, asks, and gives back. If we die in between, they count as spent. */

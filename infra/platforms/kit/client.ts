@@ -4,7 +4,7 @@ import type { Json } from '#contracts/ports/platform.ts';
 import { nobody } from '../shared/findings.ts';
 import { parsed, withoutSecrets } from '../shared/members.ts';
 import { addressOf, type OwnPlace, placesOf } from './app.ts';
-import { billed, type Cost, counted } from './budget.ts';
+import { billed, type Cost, counted, exhaust } from './budget.ts';
 import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
 import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
@@ -129,11 +129,14 @@ export class NetworkClient {
     this.#kit = kit;
   }
 
-  /** What a call that makes something visible needs before it: a token with minutes left, and an app that may call. */
-  async open(subject: Subject, signal: AbortSignal): Promise<OpenSession | NotOk> {
+  /**
+   * What a call that makes something visible needs before it: a token with minutes left, and an app that may call.
+   * @param ask the call, where the network counts calls in units
+   */
+  async open(subject: Subject, signal: AbortSignal, ask: NetworkRequest | null = null): Promise<OpenSession | NotOk> {
     const open = await this.#open(subject, false, signal);
     // What gives it up makes no call: then one is counted that was none.
-    return open.kind === 'open' ? ((await counted(this.#kit, false)) ?? open) : open;
+    return open.kind === 'open' ? ((await counted(this.#kit, false, ask)) ?? open) : open;
   }
 
   /** Makes nothing visible. Calls once more with a new token where the network refuses the first one. */
@@ -188,8 +191,10 @@ export class NetworkClient {
   }
 
   /** Files go to servers that count nothing. */
-  async #counted({ path, isOptional }: Ask): Promise<NotOk | null> {
-    return this.#isOfApi(path) ? counted(this.#kit, isOptional === true) : null;
+  async #counted(ask: Ask): Promise<NotOk | null> {
+    const { path, isOptional } = ask;
+    const isCounted = this.#kit.tables.units === undefined ? this.#isOfApi(path) : this.#placesOf(path).length > 0;
+    return isCounted ? counted(this.#kit, isOptional === true, ask) : null;
   }
 
   #isOfApi(path: string): boolean {
@@ -265,13 +270,15 @@ export class NetworkClient {
     }
     if (status >= 300 && status < 400) return { kind: 'silent', reason: `unexpected status ${status}` };
     const answer = { status, headers, body: said };
-    return isOwn ? this.#refused(answer, this.#isRead(ask)) : refusedOf({ ...this.#kit, tables: ofOthers }, answer);
+    return isOwn ? this.#refused(answer, ask) : refusedOf({ ...this.#kit, tables: ofOthers }, answer);
   }
 
-  async #refused(answer: Said, ofRead: boolean): Promise<RefusedAnswer> {
+  async #refused(answer: Said, ask: Ask): Promise<RefusedAnswer> {
     const { tables, clock, appLimits } = this.#kit;
+    const ofRead = this.#isRead(ask);
     const refused = refusedOf(this.#kit, answer);
     const { row, failure, headers } = refused;
+    if (row.exhausts === true) await exhaust(this.#kit, ask);
     const now = clock();
     const isClosed = row.means === 'unpaid' || row.means === 'sunset';
     const { until, ofApp } = exhausted(tables, headers, now, usualUntil(row, now));

@@ -58,7 +58,11 @@ export const examineApp = async (
   const examined: Examined = { ...{ http, clock, oauth, app: { id, ...set } }, tables, name, prefix, redirectUri };
   const client = await examineClient(examined, signal);
   const consent = await examineConsent(examined, client, signal);
-  return [findingOfAddress(origin), client, ...consent, ...(await examineCalls(examined, platform, origin, signal))];
+  const { caution } = tables;
+  const cautions =
+    caution === undefined ? [] : [found('cannot_tell', 'page of consent', caution.words, caution.remedy)];
+  const calls = await examineCalls(examined, platform, origin, signal);
+  return [findingOfAddress(origin), client, ...consent, ...cautions, ...calls];
 };
 
 /** Whether what the network calls is there: the api refuses a call that nobody signed in a form of its own, a proxy in another. */

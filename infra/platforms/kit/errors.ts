@@ -1,6 +1,7 @@
 import type { AppRefusal } from '#contracts/ports/app-limits.ts';
-import type { Json } from '#contracts/ports/platform.ts';
-import { type FailureCode, failureCodes, nextDayIn } from '#domain/platforms/index.ts';
+import type { AfterStepOutcome, Json } from '#contracts/ports/platform.ts';
+import { type FailureCode, failureCodes, nextDayIn, rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type Members, membersOf } from '../shared/members.ts';
 import { type Failed, type NotPublished, namedInstant, nothingSent } from '../shared/outcomes.ts';
@@ -38,6 +39,13 @@ const meanings = {
   unpaid: { category: 'permission', code: 'network_rate_limited', ...ofService },
   /** The operator must set a newer version of the API: the network rests for this one, and no post fails of it. */
   sunset: { category: 'permission', code: 'api_version_ended', ...ofService },
+  /** Of a step behind a publication, whose post stays: the owner did not allow it, or the network does not. */
+  noComment: { category: 'permission', code: 'comment_not_permitted', ...ofUser },
+  noCover: { category: 'permission', code: 'cover_not_permitted', ...ofUser },
+  /** Of the network’s own scheduler. */
+  offWindow: { category: 'invalid_content', code: 'outside_native_window', ...ofNetwork },
+  undoTooLate: { category: 'permission', code: 'undo_too_late', retryable: false, actor: 'platform' },
+  unscheduled: { category: 'unknown', code: 'native_publish_failed', ...ofNetwork },
   changed: { category: 'invalid_content', code: 'content_changed', ...ofUser },
   unknown: { category: 'unknown', code: 'outcome_unknown', retryable: false, actor: 'platform' },
 } as const satisfies Readonly<Record<string, Meant>>;
@@ -72,6 +80,8 @@ export interface ErrorRow {
   readonly means: Meaning;
   /** The refusal is about the operator's app: it rests where it may pass, and else the operator must act. */
   readonly ofApp?: true;
+  /** What the app may do of that kind is used up: the network knows it better than our count. */
+  readonly exhausts?: true;
   /** The network says so before it does anything: a new token makes the call good. */
   readonly renews?: true;
   /** The network was seen to say so after it had made the post. */
@@ -265,4 +275,24 @@ export const behindComment = (answer: NotOk, now: number): Failed => {
   const outcome = behindBoundary(answer, now);
   if (outcome.kind === 'unknown') return { kind: 'unknown', failure: outcome.failure };
   return outcome.kind === 'nothing_sent' ? { ...outcome, kind: 'deferred' } : outcome;
+};
+
+/** A network's own scheduler takes no post of this time: nothing was made. */
+export const offWindow = (code: string, said: string) =>
+  ({ kind: 'outside_window', failure: failureOf('offWindow', code, said) }) as const;
+
+/** Why it takes none, by the rules of the network; null: it takes one. */
+export const refusedTime = (platform: Platform, code: string, dueAt: string, now: number) => {
+  const { minMs = 0, maxMs = 0 } = rulesOf(platform).nativeWindow ?? {};
+  const ahead = Date.parse(dueAt) - now;
+  return ahead >= minMs && ahead <= maxMs ? null : offWindow(code, 'the time is not within the window of the network');
+};
+
+/** What a call of a cover means, which may be made again. A refusal for want of a permission is the network's last word. */
+export const behindCover = (answer: NotOk, now: number): AfterStepOutcome => {
+  const outcome = beforeBoundary(answer, now);
+  const { platformCode, platformMessage, category } = outcome.failure;
+  return outcome.kind === 'failed' && category === 'permission'
+    ? { ...outcome, failure: failureOf('noCover', platformCode, platformMessage) }
+    : outcome;
 };

@@ -52,6 +52,8 @@ export interface DoctorTables {
   readonly scopesRemedy: string;
   /** How the page shows, to a person who is signed in, that it refuses the redirect address. */
   readonly redirectRefused: string;
+  /** What nobody can ask the network, and every operator must know: of the page of consent. */
+  readonly caution?: { readonly words: string; readonly remedy: string };
   /** Where the network calls us: what of the path lies behind its name, null for nothing, and what the console calls that address. */
   readonly calls?: readonly { readonly topic: string | null; readonly name: string }[];
 }
@@ -69,6 +71,11 @@ export interface NetworkTables extends ErrorTables, LimitTables {
   readonly boundaryDeadlineMs?: number;
   /** Whether a call reads what the network counts apart from posts. Default: each GET. */
   readonly isRead?: (call: NetworkRequest) => boolean;
+  /**
+   * Where the network counts calls in units: how many one takes of `appUnits` of the rules; `budget`: one of `appBudget`. Then
+   * calls of every address of the app are counted. Absent: each call of the API takes one of `appBudget`.
+   */
+  readonly units?: (call: NetworkRequest) => number | 'budget';
   /** Whether a 2xx answer is a refusal all the same. Default: none is. */
   readonly isRefusal?: (body: Members) => boolean;
   readonly insights: Pick<InsightsSource, 'insightsVersion' | 'minIntervalMs' | 'maxAheadMs' | 'nightAgesMs'>;

@@ -48,9 +48,13 @@ export interface LedgerFilter {
   readonly limit?: number;
 }
 
+/** Milliseconds by which a post that was handed over got another time since. */
+const byOther = `(coalesce((select o.by_ms from sandbox.other_times o where o.platform = ledger.platform and o.post_id = ledger.post_id), 0)
+  * interval '1 millisecond')`;
+
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
   content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, cover_frame_ms as "coverFrameMs", call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
-  visible_at as "visibleAt", scheduled_for as "scheduledFor", (select u.undone_at from sandbox.undone u
+  visible_at + ${byOther} as "visibleAt", scheduled_for + ${byOther} as "scheduledFor", (select u.undone_at from sandbox.undone u
     where u.platform = ledger.platform and u.post_id = ledger.post_id) as "undoneAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
 
 /** Its parameters: after, targetIds, accountIds, platform, limit. */

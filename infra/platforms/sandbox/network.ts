@@ -1,6 +1,7 @@
 /** The network's side of each call: it stores and answers, and knows nothing of its caller's attempts. */
 import type pg from 'pg';
 import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { networkNow, offsetOf } from './clock.ts';
 import type { Fault } from './faults.ts';
@@ -42,6 +43,10 @@ export interface ScheduledPost extends CreatedPost {
 
 /** By the network's clock, for the workspace of a row of the ledger. */
 const rowNow = networkNow('l.workspace_id');
+/** When a post becomes visible: one that was handed over may have got another time since. */
+const byOther = `(coalesce((select o.by_ms from sandbox.other_times o where o.platform = l.platform and o.post_id = l.post_id), 0)
+  * interval '1 millisecond')`;
+const rowVisible = `(l.visible_at + ${byOther})`;
 const isUndone = 'exists (select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)';
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
@@ -145,10 +150,10 @@ export class Network {
   ownPosts(request: FindRequest): Promise<readonly CreatedPost[]> {
     const { platform, account, from, until } = request;
     return this.#query<CreatedPost & pg.QueryResultRow>(
-      `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger l
+      `select post_id as "externalId", permalink, ${rowVisible} as "visibleAt" from sandbox.ledger l
        where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
-         and visible_at between $4 and $5 and not ${isUndone}
-         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end
+         and ${rowVisible} between $4 and $5 and not ${isUndone}
+         and ${rowVisible} <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end
        order by seq limit 20`,
       [platform, account.id, contentHash(request.content), from, until],
     );
@@ -177,9 +182,9 @@ export class Network {
     key: string,
   ): Promise<ScheduledPost | null> {
     const [row] = await this.#query<ScheduledPost & pg.QueryResultRow>(
-      `select l.post_id as "externalId", l.permalink, l.visible_at as "visibleAt",
-         case when l.visible_at <= ${rowNow} then 'published'
-           when l.native_fails and l.scheduled_for <= ${rowNow} then 'failed' else 'scheduled' end as state
+      `select l.post_id as "externalId", l.permalink, ${rowVisible} as "visibleAt",
+         case when ${rowVisible} <= ${rowNow} then 'published'
+           when l.native_fails and l.scheduled_for + ${byOther} <= ${rowNow} then 'failed' else 'scheduled' end as state
        from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.outcome = 'created' and not ${isUndone}
          and l.known_at <= clock_timestamp() and case when $3::text is null then l.client_key = $4 else l.post_id = $3 end
        order by l.seq limit 1`,
@@ -194,18 +199,44 @@ export class Network {
       `insert into sandbox.undone (platform, post_id)
        select l.platform, l.post_id from sandbox.ledger l
        where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
-         and l.visible_at > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
+         and ${rowVisible} > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
        on conflict do nothing returning post_id`,
       [platform, targetId, nativeId],
     );
     return rows.length > 0;
   }
 
+  /** Gives a scheduled post another time, within the window. Null: the network has it no longer, or publishes it too soon. */
+  async reschedule(
+    platform: Platform,
+    targetId: string,
+    nativeId: string,
+    dueAt: string,
+  ): Promise<'rescheduled' | 'outside_window' | null> {
+    const { minMs = 0, maxMs = 0 } = rulesOf(platform).nativeWindow ?? {};
+    const [row] = await this.#query<{ within: boolean }>(
+      `with post as (
+         select l.platform, l.post_id, l.scheduled_for,
+           $4::timestamptz between ${rowNow} + $5 * interval '1 millisecond' and ${rowNow} + $6 * interval '1 millisecond' as within
+         from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
+           and not ${isUndone} and ${rowVisible} > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
+       ), changed as (
+         insert into sandbox.other_times (platform, post_id, by_ms)
+         select platform, post_id, extract(epoch from $4::timestamptz - scheduled_for) * 1000 from post where within
+         on conflict (platform, post_id) do update set by_ms = excluded.by_ms
+       )
+       select within from post`,
+      [platform, targetId, nativeId, dueAt, minMs, maxMs],
+    );
+    if (row === undefined) return null;
+    return row.within ? 'rescheduled' : 'outside_window';
+  }
+
   /** Whether this post of the account is visible, so that a reply can name it. */
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
       `select 1 from sandbox.ledger l where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
-         and visible_at <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end limit 1`,
+         and ${rowVisible} <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end limit 1`,
       [platform, accountId, postId],
     );
     return rows.length > 0;
@@ -270,10 +301,10 @@ export class Network {
     const found = await this.#query<MeasuredPost & pg.QueryResultRow>(
       `select l.target_id as "targetId", l.post_id as "externalId", l.content, l.permalink, r.removed_at as "removedAt",
          -- \`now\` has whole milliseconds: a post that became visible within the present one has the age 0.
-         greatest(0, extract(epoch from $4::timestamptz - l.visible_at)::float8 * 1000 - l.clock_offset_ms) as "ageMs"
+         greatest(0, extract(epoch from $4::timestamptz - ${rowVisible})::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
-         and l.visible_at <= case when l.scheduled_for is null then clock_timestamp() else ${rowNow} end
+         and ${rowVisible} <= case when l.scheduled_for is null then clock_timestamp() else ${rowNow} end
          and not ${isUndone}`,
       [platform, accountId, targetIds, now],
     );

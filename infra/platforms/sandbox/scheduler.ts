@@ -7,6 +7,7 @@ import type {
   PublishOutcome,
   PublishRequest,
   PublishSteps,
+  RescheduleOutcome,
   UndoOutcome,
   VerifyOutcome,
 } from '#contracts/ports/platform.ts';
@@ -111,6 +112,29 @@ export class SandboxScheduler implements NativeScheduler {
       // An id that the network does not have is answered like one of another account.
       if (post === null) return { kind: 'unknown', failure: unknown('404 Not Found') };
       return { kind: 'too_late', failure: schedulerRefused(platform, 'too_late') };
+    } catch (error) {
+      if (error instanceof NetworkUnavailable) return { kind: 'unknown', failure: unknown(error.message) };
+      throw error;
+    }
+  }
+
+  async reschedule(request: HandOverRequest, nativeId: string): Promise<RescheduleOutcome> {
+    const { platform, targetId, dueAt } = request;
+    const faults = faultsOf(request.content, request.account.username);
+    const struck = (name: FaultName) => firing(this.#network, request, faults, name);
+    try {
+      const ended = await this.#network.endedVersion(platform);
+      if (ended !== null) return { kind: 'unknown', failure: versionEnded(ended) };
+      if (await struck('down')) return { kind: 'unknown', failure: unknown('503 Service Unavailable') };
+      if (await struck('undo_timeout_before')) return { kind: 'unknown', failure: unknown('no answer') };
+      const changed = await this.#network.reschedule(platform, targetId, nativeId, dueAt);
+      if (await struck('undo_timeout_after')) return { kind: 'unknown', failure: unknown('no answer') };
+      if (changed === 'rescheduled') return { kind: 'rescheduled' };
+      const refused = (name: 'outside_window' | 'too_late') => schedulerRefused(platform, name);
+      if (changed !== null) return { kind: changed, failure: refused(changed) };
+      const post = await this.#network.scheduled(platform, targetId, nativeId, '');
+      if (post === null) return { kind: 'unknown', failure: unknown('404 Not Found') };
+      return { kind: 'too_late', failure: refused('too_late') };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'unknown', failure: unknown(error.message) };
       throw error;

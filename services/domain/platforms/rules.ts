@@ -204,7 +204,7 @@ type AppMember = 'ClientId' | 'ClientSecret' | 'Version' | 'Scopes' | Capitalize
 
 /** The settings of all apps: those of a network without one are absent. */
 export type AppSettings = { readonly [K in `${Platform}${AppMember}`]?: string | null } & {
-  readonly [K in `${Platform}MonthlyReads` | `${Platform}AppBudget`]?: number;
+  readonly [K in `${Platform}MonthlyReads` | `${Platform}AppBudget` | `${Platform}AppUnits`]?: number;
 };
 
 /** A page of a network. */
@@ -228,6 +228,8 @@ export interface NetworkRules {
   readonly publish: PublishRules;
   /** What posts of an operator's whole app take from, where the network counts them by its calendar. Absent: it does not. */
   readonly appBudget?: AppBudgetRule;
+  /** What its other calls take from, where the network counts those in units. Absent: they take from `appBudget`, or from nothing. */
+  readonly appUnits?: AppBudgetRule;
   /** What an account may post in the last so many seconds, where the network says how much of it is used. Absent: it does not. */
   readonly postsInWindow?: { readonly limit: number; readonly seconds: number };
   readonly overrides: Readonly<Record<string, OverrideRule>>;

@@ -32,9 +32,10 @@ export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapte
   removePost: 'outward',
   nativeScheduler: 'scheduler',
 };
-export const schedulerMembers: { readonly [Member in keyof NativeScheduler]: Kind } = {
+export const schedulerMembers: { readonly [Member in keyof Required<NativeScheduler>]: Kind } = {
   handOver: 'outward',
   undo: 'outward',
+  reschedule: 'outward',
   verify: 'question',
 };
 

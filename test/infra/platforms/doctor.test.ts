@@ -24,6 +24,7 @@ import { startThreads, type ThreadsNetwork } from '#test/support/networks/thread
 import { startTikTok, type TikTokNetwork } from '#test/support/networks/tiktok/index.ts';
 import { startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { XNetworkOptions } from '#test/support/networks/x/state.ts';
+import { startYouTube, type YouTubeNetwork } from '#test/support/networks/youtube/index.ts';
 import { freePort } from '#test/support/port.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -193,6 +194,49 @@ suite('the doctor of x', (t) => {
     network?.script({ route: 'POST /2/oauth2/token', then: { answer } });
     const { words } = of(await examined('x', env), 'client');
     assert.ok(words.length < 300 && !words.includes('\u001b'), words);
+  });
+});
+
+suite('the doctor of youtube', (t) => {
+  let network: YouTubeNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (uri = redirectUri, more: Readonly<Record<string, string>> = {}) => {
+    network = await startYouTube({ redirectUri: uri });
+    return { ...network.env, ...more };
+  };
+
+  t('finds the client right, and gives the address at which an owner sees the rest', async () => {
+    const findings = await examined('youtube', await started());
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell' },
+      ...{ 'page of consent': 'cannot_tell', 'API version': 'ok' },
+    });
+    const { remedy } = of(findings, 'redirect address');
+    assert.match(String(remedy), /redirect_uri_mismatch" means that/);
+    assert.match(of(findings, 'scopes').words, /youtube\.upload \(to upload videos and their thumbnails\)/);
+  });
+
+  t('22: explains why connections end after seven days with invalid_grant, and what to do', async () => {
+    const { words, remedy } = of(await examined('youtube', await started()), 'page of consent');
+    assert.match(words, /Testing, Google ends each connection seven days after its consent, with invalid_grant/);
+    assert.match(String(remedy), /publishing status to In production; owners then consent anew/);
+  });
+
+  t('tells a client that Google does not take, and shows no secret', async () => {
+    for (const more of [{ YOUTUBE_CLIENT_SECRET: 'not-the-secret' }, { YOUTUBE_CLIENT_ID: 'not-the-app' }]) {
+      const findings = await examined('youtube', await started(redirectUri, more));
+      const client = of(findings, 'client');
+      assert.deepEqual([client.verdict, /Copy the client ID/.test(String(client.remedy))], ['fix', true]);
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+  });
+
+  t('explains a redirect address that the client does not have', async () => {
+    const findings = await examined('youtube', await started(`${origin}/other`));
+    const { verdict, remedy } = of(findings, 'redirect address');
+    assert.equal(verdict, 'fix');
+    assert.match(String(remedy), /Authorized redirect URIs/);
   });
 });
 

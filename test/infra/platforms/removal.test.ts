@@ -13,6 +13,8 @@ import { threadsWorld } from '#test/support/networks/threads/world.ts';
 import { tiktokWorld } from '#test/support/networks/tiktok/world.ts';
 import { problems } from '#test/support/networks/x/index.ts';
 import { xWorld } from '#test/support/networks/x/world.ts';
+import { problems as problemsOfYouTube, allScopes as scopesOfYouTube } from '#test/support/networks/youtube/index.ts';
+import { youtubeWorld } from '#test/support/networks/youtube/world.ts';
 import { suite } from '#test/support/suite.ts';
 import { telegramWorld } from './telegram/world.ts';
 
@@ -20,7 +22,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin',
+  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin' | 'youtube',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -80,6 +82,37 @@ suite('the removal of a post on linkedin', (t) => {
       assert.equal(why(await removed(adapter, 'linkedin', account, 'urn:li:share:1/../../me')), 'invalid_content');
     }
     network.close();
+  });
+});
+
+suite('the removal of a video on youtube', (t) => {
+  t('deletes the account’s own video and no other, and repeats without harm', async () => {
+    const world = await youtubeWorld();
+    const { adapter, network } = world;
+    const account = await world.account();
+    const other = await world.account();
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    const route = 'DELETE /youtube/v3/videos';
+    assert.equal(why(await removed(adapter, 'youtube', other, externalId)), 'permission');
+    const channel = network.state.channels.get(account.externalId);
+    assert.ok(channel !== undefined && network.state.video(externalId) !== null);
+    const few = await world.accountOf(
+      channel,
+      scopesOfYouTube.filter((one) => !one.endsWith('force-ssl')),
+    );
+    assert.equal(why(await removed(adapter, 'youtube', few, externalId)), 'permission');
+    network.script({ route, then: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'youtube', account, externalId)), 'platform_down');
+    network.script({ route, then: { answer: problemsOfYouTube.user_rate } });
+    assert.equal(why(await removed(adapter, 'youtube', account, externalId)), 'rate_limited');
+    network.script({ route, then: { answer: problemsOfYouTube.auth_error } });
+    assert.deepEqual(await removed(adapter, 'youtube', account, externalId), { kind: 'removed' });
+    assert.equal(network.state.video(externalId), null);
+    assert.deepEqual(await removed(adapter, 'youtube', account, externalId), { kind: 'removed' });
+    assert.equal(why(await removed(adapter, 'youtube', account, 'AAAAAAAAAA/')), 'invalid_content');
+    world.close();
   });
 });
 

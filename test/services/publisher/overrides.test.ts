@@ -66,7 +66,6 @@ const keys: Readonly<Record<Platform, readonly (readonly [key: string, value: un
   ],
   youtube: [
     ['title', 'A title'],
-    ['privacyStatus', 'public'],
     ['privacyStatus', 'unlisted'],
     ['privacyStatus', 'private'],
     ...['1', '2', '10', '15', '17', '19', '20', '23', '24', '25', '26', '27', '28', '29'].map(

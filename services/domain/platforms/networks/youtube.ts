@@ -172,6 +172,14 @@ const insights: InsightsTable = {
 export const youtube: NetworkRules = {
   platform: 'youtube',
   name: 'YouTube',
+  app: {
+    addresses: {
+      ...{ api: 'https://www.googleapis.com/youtube/v3', authorize: 'https://accounts.google.com/o/oauth2/v2/auth' },
+      ...{ tokens: 'https://oauth2.googleapis.com', uploads: 'https://www.googleapis.com/upload/youtube/v3' },
+      figures: 'https://youtubeanalytics.googleapis.com/v2',
+    },
+    countsCalls: true,
+  },
   text: {
     limits: [{ unit: 'utf8_bytes', limit: 5000 }],
     replacedBy: 'description',
@@ -206,6 +214,8 @@ export const youtube: NetworkRules = {
   },
   // "Quota calculator", June 2026: uploads have a bucket of their own, which a project may have raised.
   appBudget: { name: 'videos.insert', limit: 100, zone: 'America/Los_Angeles', every: 'day', counts: 'calls' },
+  // The same page: everything else, by what a call costs.
+  appUnits: { name: 'units', limit: 10_000, zone: 'America/Los_Angeles', every: 'day', counts: 'calls' },
   overrides: {
     title: {
       about:
@@ -221,9 +231,11 @@ export const youtube: NetworkRules = {
       },
     },
     privacyStatus: {
-      about: 'Who sees the video. Absent: as the channel decides.',
+      about:
+        'Who sees the video. Absent: everybody: YouTube’s API makes such a video public, whatever the channel has as its default.',
       type: 'enum',
       values: ['public', 'unlisted', 'private'],
+      default: 'public',
     },
     categoryId: {
       about:

@@ -21,7 +21,7 @@ type Named = readonly [key: AppSettingKey, variable: Variable<unknown>];
 const upper = (member: string): string => member.replaceAll(/[A-Z]/g, '_$&').toUpperCase();
 
 const settingsOf = (platform: Platform): readonly Named[] => {
-  const { app, name, appBudget } = rules[platform];
+  const { app, name, appBudget, appUnits } = rules[platform];
   if (app === undefined) return [];
   const one = (member: string, of: (variable: string) => Variable<unknown>): Named => {
     const key = `${platform}${member.charAt(0).toUpperCase()}${member.slice(1)}` as AppSettingKey;
@@ -52,17 +52,23 @@ const settingsOf = (platform: Platform): readonly Named[] => {
             return variable(setting, scopesOf, scopes.join(' '), words);
           }),
         ]),
-    ...(countsCalls === undefined || appBudget === undefined
+    ...(countsCalls === undefined
       ? []
-      : [
-          one('appBudget', (setting) => {
-            const { name: what, every, zone, limit, counts } = appBudget;
-            const may = counts === 'accounts' ? 'post for' : 'make';
-            const rest = counts === 'accounts' ? '' : '; figures leave half of them to posts';
-            const words = `${name}: ${what} that your app may ${may} in a ${every} (${zone})${rest}`;
-            return variable(setting, integer(1, 100_000_000), limit, words);
-          }),
-        ]),
+      : Object.entries({ appBudget, appUnits }).flatMap(([member, rule]) =>
+          rule === undefined
+            ? []
+            : [
+                one(member, (setting) => {
+                  const { name: what, every, zone, limit, counts } = rule;
+                  const may = counts === 'accounts' ? 'post for' : 'use';
+                  // Where accounts are counted, or other calls apart, figures take nothing of it.
+                  const isOfPosts = counts === 'accounts' || (member === 'appBudget' && appUnits !== undefined);
+                  const left = isOfPosts ? '' : '; figures leave half of them to posts';
+                  const words = `${name}: ${what} that your app may ${may} in a ${every} (${zone})${left}`;
+                  return variable(setting, integer(1, 100_000_000), limit, words);
+                }),
+              ],
+        )),
     ...(monthlyReads === undefined
       ? []
       : [

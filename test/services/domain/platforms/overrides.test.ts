@@ -184,6 +184,7 @@ suite('effective overrides', (t) => {
         'youtube',
         { tags: 'one, two words,', categoryId: 7 },
         {
+          privacyStatus: 'public',
           categoryId: '22',
           madeForKids: false,
           tags: ['one', 'two words'],

@@ -103,6 +103,30 @@ suite('YouTube', (t) => {
     });
   });
 
+  // The same page: what is no upload costs units, of which a project has 10,000.
+  t('counts the units of all other calls by the same day', () => {
+    deepEqual(rulesOf('youtube').appUnits, {
+      ...{ name: 'units', limit: 10_000, zone: 'America/Los_Angeles', every: 'day', counts: 'calls' },
+    });
+    equal(rulesOf('youtube').app?.countsCalls, true);
+  });
+
+  // The API's own default is public; it does not know a default of the channel.
+  t('makes a video public where a post does not say who sees it', () => {
+    equal(effectiveOverrides('youtube', {}, false).privacyStatus, 'public');
+  });
+
+  // developers.google.com/youtube and /identity: the servers of the two APIs, of uploads, of tokens and of consent.
+  t('is called at the addresses of its documents', () => {
+    deepEqual(rulesOf('youtube').app?.addresses, {
+      api: 'https://www.googleapis.com/youtube/v3',
+      authorize: 'https://accounts.google.com/o/oauth2/v2/auth',
+      tokens: 'https://oauth2.googleapis.com',
+      uploads: 'https://www.googleapis.com/upload/youtube/v3',
+      figures: 'https://youtubeanalytics.googleapis.com/v2',
+    });
+  });
+
   t('keeps each value that it has for a setting, and no other', () => {
     // "VideoCategories: list", those that can be assigned.
     const categories = ['1', '2', '10', '15', '17', '19', '20', '22', '23', '24', '25', '26', '27', '28', '29'];
