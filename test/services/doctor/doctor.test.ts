@@ -47,7 +47,7 @@ suite('npm run doctor', (t) => {
     assert.equal(redirect.verdict, 'fix');
     assert.match(redirect.words, /https:\/\/people\.test\/connect\/callback/);
     assert.equal(networks.length, 10);
-    assert.equal(networks.filter((one: { built: boolean }) => one.built).length, 7);
+    assert.equal(networks.filter((one: { built: boolean }) => one.built).length, 8);
   });
 
   t('ends with 2 where it is not understood', async () => {
