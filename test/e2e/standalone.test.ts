@@ -16,7 +16,7 @@ import { compose, prepare, published, targetsOf, upload } from '#test/support/ma
 import { slowness } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { type Process, run, type StartOptions, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, run, type StartOptions, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -29,7 +29,7 @@ const readyAt = /^Serving/m;
 const asShipped: StartOptions = { sources: true, readyAt };
 const standalone = (options: StartOptions = {}) =>
   start(main, { readyAt, args: ['--data', dataDir, '--port', '0'], ...options });
-const baseUrl = (one: Process): string => /Ready in [\d.]+ s: (\S+)/.exec(one.output())?.[1] ?? '';
+const baseUrl = (one: Process): string => printedUrl(one.output());
 const readySeconds = (one: Process): number => Number(/Ready in ([\d.]+) s/.exec(one.output())?.[1]);
 const postmaster = () => livePostmaster(locate(dataDir).cluster)?.pid;
 /** Of the analytics engine's process, as long as there is one. */
