@@ -7,7 +7,7 @@ import { promisify } from 'node:util';
 import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
-import { start } from '#test/support/processes.ts';
+import { printedUrl, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -34,7 +34,7 @@ suite('the operators’ page connects a Bluesky account', { timeoutMs: 120_000 }
       },
       readyAt: /^Data: /m,
     });
-    const base = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+    const base = printedUrl(service.output());
     const LIVE_KEY = /sk_live_\S+/.exec(service.output())?.[0] ?? '';
     const CLIENT = 'CLIENT';
     /** Runs a line as a shell has it after the lines before. */

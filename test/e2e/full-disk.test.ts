@@ -6,6 +6,7 @@ import pg from 'pg';
 import { built } from '#test/support/bundles.ts';
 import { type Answered, type Caller, callerOf } from '#test/support/http.ts';
 import { prepare, targetsOf } from '#test/support/main-job.ts';
+import { printedUrl } from '#test/support/processes.ts';
 import { smallDisk } from '#test/support/small-disk.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
@@ -93,7 +94,7 @@ suite('full disk', { timeoutMs: 120_000 }, (t) => {
   t(name, async () => {
     const output = await begin();
     const testKey = /sk_test_\S+/.exec(output)?.[0] ?? '';
-    const api = /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1] ?? '';
+    const api = printedUrl(output);
     const ops = /^Health and metrics, for you alone: (\S+)\/readyz/m.exec(output)?.[1] ?? '';
     const http = callerOf(() => api, testKey);
     const readiness = async () => {

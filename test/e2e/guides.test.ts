@@ -14,7 +14,7 @@ import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
 import { callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
-import { type Process, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
@@ -130,7 +130,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
       readyAt: /^Data: /m,
     });
     mcpUrl = /over MCP, with OAuth or a key: (\S+)/.exec(service.output())?.[1] ?? '';
-    baseUrl = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+    baseUrl = printedUrl(service.output());
     env = { POSTLINE_KEY: /sk_test_\S+/.exec(service.output())?.[0] ?? '' };
   });
   t.after(() => service.stop());

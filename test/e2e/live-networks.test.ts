@@ -18,7 +18,7 @@ import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts'
 import { patience } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase, type TestDatabase } from '#test/support/postgres.ts';
-import { type Process, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { timesEnv } from '#test/support/times.ts';
 import { sparing, until } from '#test/support/until.ts';
@@ -71,7 +71,7 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
       readyAt: /^Data: /m,
     });
   };
-  const base = () => /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+  const base = () => printedUrl(service.output());
   let key = '';
   const submit = (fields: Record<string, string>) =>
     fetch(new URL(new URL(invite).pathname, base()), {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { startReceiver } from '#services/standalone/receiver.ts';
 import { callerOf } from '#test/support/http.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
-import { start } from '#test/support/processes.ts';
+import { printedUrl, start } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -22,7 +22,7 @@ suite('a post that its network looks at', { timeoutMs: 120_000 }, (t) => {
       readyAt: /^Data: /m,
     });
     try {
-      const base = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+      const base = printedUrl(service.output());
       const caller = callerOf(() => base, /sk_test_\S+/.exec(service.output())?.[0] ?? '');
       const events = ['target.publishing', 'target.processing', 'target.published', 'target.outcome_unknown'];
       const endpoint = await caller.post('/webhooks', { url: `http://${receiver.host}/events`, events });

@@ -4,7 +4,7 @@ import { execFileSync } from 'node:child_process';
 import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { dataFolder } from '#test/support/postgres.ts';
-import { type Process, run, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, run, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -47,7 +47,7 @@ suite('from a copy of the data folder to the last post', { timeoutMs: 240_000 },
     assert.match(page, /^## On one machine$/m);
     await up({ PUBLISHING: 'hold' });
     const { secret } = await admin('key create --mode test');
-    http = callerOf(() => /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '', String(secret));
+    http = callerOf(() => printedUrl(service.output()), String(secret));
     const client = await until('the key works', async () => {
       const made = await http.post('/clients', { name: 'Northwind', type: 'brand' });
       return made.status === 200 ? made.data : null;

@@ -11,7 +11,7 @@ import { receiver } from '#contracts/sdk/receiver.ts';
 import { MissingTool, run } from '#contracts/sdk/shell.ts';
 import { openapiFetch } from '#contracts/sdk/typescript.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
-import { type Process, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 
 const contract = path.join(root, 'contracts/openapi.json');
@@ -52,7 +52,7 @@ suite('the client of the contract', { timeoutMs: 240_000 }, (t) => {
     assert.ok(made.operations.length > 50 && made.types.length > 300, 'the types were not read');
     const output = service.output();
     const env = {
-      POSTLINE_URL: /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1] ?? '',
+      POSTLINE_URL: printedUrl(output),
       POSTLINE_KEY: /sk_test_\S+/.exec(output)?.[0] ?? '',
       POSTLINE_RECEIVER: `http://${events.host}/events`,
       POSTLINE_PHOTO: path.join(root, 'test/fixtures/coffee.jpg'),

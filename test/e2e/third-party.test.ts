@@ -19,7 +19,7 @@ import { type Caller, callerOf } from '#test/support/http.ts';
 import { prepare } from '#test/support/main-job.ts';
 import { patience } from '#test/support/patience.ts';
 import { dataFolder, preparedDatabase, type TestDatabase } from '#test/support/postgres.ts';
-import { type Process, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -67,7 +67,7 @@ suite('people, apps and agents at a new service', { timeoutMs: 180_000 }, (t) =>
       env: { DATABASE_URL: db.url, LOG_LEVEL: 'trace', RATE_LIMIT_PER_MINUTE: '6000', RATE_LIMIT_BURST: '1000' },
       readyAt: /^Data: /m,
     });
-    baseUrl = /Ready in [\d.]+ s: (\S+)/.exec(service.output())?.[1] ?? '';
+    baseUrl = printedUrl(service.output());
     mcpUrl = /over MCP, with OAuth or a key: (\S+)/.exec(service.output())?.[1] ?? '';
     const context = await browser.newContext();
     context.setDefaultTimeout(15_000 * patience);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { tourName } from '#services/workflows/provision.ts';
-import { type Process, run, start } from '#test/support/processes.ts';
+import { type Process, printedUrl, run, start } from '#test/support/processes.ts';
 import type { Service } from './recipe.ts';
 
 /** Allowances that no run of calls uses up. */
@@ -15,10 +15,10 @@ export const touredBy = async (
   admin: { readonly args?: readonly string[]; readonly env?: Readonly<Record<string, string>> },
 ): Promise<Service> => {
   const output = process.output();
-  const url = /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1];
+  const url = printedUrl(output);
   // Of the tour's workspace: it has what the tour left.
   const key = /Bearer (sk_test_[\w-]+)'/.exec(output)?.[1];
-  if (url === undefined || key === undefined) throw new Error(`the service printed no address or no key:\n${output}`);
+  if (url === '' || key === undefined) throw new Error(`the service printed no address or no key:\n${output}`);
   const { args: where = [], env = {} } = admin;
   const tell = async <Said>(...args: string[]): Promise<Said> => {
     const { code, output: said } = await run('services/admin/main.ts', { env, args: [...args, ...where, '--json'] });

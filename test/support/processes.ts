@@ -200,6 +200,9 @@ export class Process {
   }
 }
 
+/** Where a standalone process serves its api, `/v1` included, as it printed it; empty before. */
+export const printedUrl = (output: string): string => /Ready in [\d.]+ s: (\S+)/.exec(output)?.[1] ?? '';
+
 /** Runs it, ready when this resolves. */
 export const start = async (main: string, options: StartOptions = {}): Promise<Process> => {
   const child = new Process(main, options);

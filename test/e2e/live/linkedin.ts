@@ -7,7 +7,7 @@ import { type LinkedInNetwork, startLinkedIn } from '#test/support/networks/link
 import type { Person } from '#test/support/networks/linkedin/state.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import type { LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld } from './world.ts';
 
 export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
   let network: LinkedInNetwork;
@@ -23,23 +23,13 @@ export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
     return { origin: network.origin, env: network.env, close: () => network.close() };
   });
 
-  const composed = async (content: string, variants: readonly object[] = []) => {
-    const made = await world.http.post('/posts', {
-      ...{ clientId, content, variants, targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
-    });
-    assert.equal(made.status, 200, made.text);
-    return String(made.data.id);
-  };
-  const targetsOf = async (id: string) =>
-    (await world.http.get(`/posts/${id}`)).data.targets as readonly Record<string, unknown>[];
+  const targetsOf = (id: string) => world.targets(id);
 
   t('linkedin: a guest chooses a profile and a page', async () => {
     clientId = await world.client('Café on LinkedIn');
     const link = await world.link(clientId, ['linkedin'], { maxAccounts: 2 });
     const away = await guest.sent(link, { platform: 'linkedin', way: 'consent', timezone: '' });
-    const allowed = await fetch(`${away}&as=${person.id}`, { redirect: 'manual' });
-    assert.equal(allowed.status, 302, await allowed.text());
-    const choice = (await guest.get(allowed.headers.get('location') ?? '')).next ?? '';
+    const choice = (await guest.get(await allowed(away, person.id))).next ?? '';
     assert.equal(
       await guest.sent(choice, [
         ['account', '0'],
@@ -56,15 +46,11 @@ export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
 
   t('linkedin: each posts once, whole, with its comment', async () => {
     const content = 'Fresh rolls (from 7:00) [daily] #breakfast_1';
-    const id = await composed(content, [
-      {
-        platform: 'linkedin',
-        overrides: { visibility: 'PUBLIC', firstComment: 'Where (map): https://example.com/a_b' },
-      },
-    ]);
+    const overrides = { visibility: 'PUBLIC', firstComment: 'Where (map): https://example.com/a_b' };
+    const id = await world.compose(clientId, { content, variants: [{ platform: 'linkedin', overrides }] });
     const targets = await until('both are published', async () => {
       const all = await targetsOf(id);
-      return all.length === 2 && all.every(({ status }) => status === 'published') && all;
+      return all.length === 2 && all.every(isOut) && all;
     });
     await until('both comments are there', () => network.state.comments.length === 2);
     const { posts, comments, creates } = network.state;
@@ -89,12 +75,12 @@ export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
     async () => {
       network.state.versions = ['209901'];
       const [before, answered] = [network.state.calls.length, network.state.posts.length];
-      const first = await composed('After the end');
+      const first = await world.compose(clientId, { content: 'After the end' });
       const line = /live\/linkedin no longer answers version \d{6} of its API since .* is not active/;
       await until('the operator is told', async () =>
         line.test(await (await fetch(world.publisher.opsUrl('/readyz'))).text()),
       );
-      const ids = [first, await composed('Another one')];
+      const ids = [first, await world.compose(clientId, { content: 'Another one' })];
       // A target may be on its way when the network begins to rest; two are of the first post.
       const asked = network.state.calls.slice(before);
       assert.ok(asked.length >= 1 && asked.length <= 2, JSON.stringify(asked.map(({ path }) => path)));
@@ -110,9 +96,7 @@ export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
       assert.equal(network.state.calls.length, before + asked.length);
 
       await world.startPublisher({ LINKEDIN_VERSION: '209901' });
-      await until('all are published', async () =>
-        (await Promise.all(ids.map(targetsOf))).flat().every(({ status }) => status === 'published'),
-      );
+      await until('all are published', async () => (await Promise.all(ids.map(targetsOf))).flat().every(isOut));
       assert.equal(network.state.posts.length, answered + 4);
       assert.ok(network.state.calls.slice(before + asked.length).every(({ version }) => version === '209901'));
     },

@@ -13,7 +13,7 @@ import {
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import type { LiveWorld } from './world.ts';
+import { allowed, type LiveWorld } from './world.ts';
 
 export const accountOfPinterest = (t: Declare, world: LiveWorld): void => {
   let network: PinterestNetwork;
@@ -55,33 +55,16 @@ export const accountOfPinterest = (t: Declare, world: LiveWorld): void => {
     return { id, body };
   };
   const post = async (content: string, mediaIds: readonly string[], overrides: object) => {
-    const composed = await world.http.post('/posts', {
-      ...{ clientId, content, mediaIds, targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
-      variants: [{ platform: 'pinterest', overrides }],
-    });
-    assert.equal(composed.status, 200, composed.text);
-    return until(
-      'its outcome',
-      async () => {
-        const [one] = (await world.http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<
-          string,
-          unknown
-        >[];
-        return ['published', 'failed'].includes(String(one?.status)) ? one : null;
-      },
-      sparing,
-    );
+    const id = await world.compose(clientId, { content, mediaIds, variants: [{ platform: 'pinterest', overrides }] });
+    return world.target(id, ({ status }) => ['published', 'failed'].includes(String(status)), sparing);
   };
 
   t('pinterest: a guest connects it on the page of Pinterest', async () => {
     clientId = await world.client('Café on Pinterest');
     const link = await world.link(clientId, ['pinterest']);
     assert.match((await guest.get(link)).html, /Continue to Pinterest/);
-    const page = new URL(await guest.sent(link, { platform: 'pinterest', way: 'consent', timezone: '' }));
-    page.searchParams.set('as', person.id);
-    const back = await fetch(page, { redirect: 'manual' });
-    assert.equal(back.status, 302, await back.text());
-    const done = await guest.get(back.headers.get('location') ?? '');
+    const page = await guest.sent(link, { platform: 'pinterest', way: 'consent', timezone: '' });
+    const done = await guest.get(await allowed(page, person.id));
     assert.deepEqual([done.status, done.next], [303, link]);
     const [account] = await world.accounts(clientId);
     assert.deepEqual(

@@ -12,7 +12,7 @@ import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
 import type { Process } from '#test/support/processes.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import type { LiveWorld } from './world.ts';
+import { isOut, type LiveWorld } from './world.ts';
 
 export const channelOfTelegram = (t: Declare, world: LiveWorld): void => {
   let network: TelegramSimulator;
@@ -130,17 +130,7 @@ export const channelOfTelegram = (t: Declare, world: LiveWorld): void => {
   );
 
   t('telegram: it posts, and what the network tells of the post is kept', async () => {
-    const composed = await world.http.post('/posts', {
-      ...{ clientId, content: 'Fresh rolls', targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
-    });
-    assert.equal(composed.status, 200, composed.text);
-    const target = await until('it is published', async () => {
-      const [one] = (await world.http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<
-        string,
-        unknown
-      >[];
-      return one?.status === 'published' ? one : null;
-    });
+    const target = await world.target(await world.compose(clientId, { content: 'Fresh rolls' }), isOut);
     const made = network.ledger.filter(({ chatId }) => chatId === chat.id);
     assert.deepEqual(
       made.map(({ text }) => text),

@@ -12,7 +12,7 @@ import { type Person, problems, startThreads, type ThreadsNetwork } from '#test/
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import type { LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld } from './world.ts';
 
 const publish = 'POST /:id/threads_publish';
 
@@ -34,27 +34,16 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
     return { origin: network.origin, env, close: () => network.close() };
   });
 
-  /** The target of a post, once it is as wanted. */
-  const targetOf = async (
-    more: Readonly<Record<string, unknown>>,
-    isDone: (target: Record<string, unknown>) => boolean,
-  ) => {
-    const composed = await world.http.post('/posts', {
-      ...{ clientId, targets: { mode: 'group', clientId }, schedule: { type: 'now' }, ...more },
-    });
-    assert.equal(composed.status, 200, composed.text);
-    return until(
-      'the target',
-      async () => {
-        const { targets } = (await world.http.get(`/posts/${composed.data.id}`)).data;
-        const [one] = targets as readonly Record<string, unknown>[];
-        assert.notEqual(one?.status, 'failed', JSON.stringify(one));
-        return one !== undefined && isDone(one) ? one : null;
+  /** The target of a post, once it is out. */
+  const targetOf = async (body: Readonly<Record<string, unknown>>) =>
+    world.target(
+      await world.compose(clientId, body),
+      (one) => {
+        assert.notEqual(one.status, 'failed', JSON.stringify(one));
+        return isOut(one);
       },
       { ...sparing, withinMs: 60_000 },
     );
-  };
-  const isOut = ({ status }: Record<string, unknown>): boolean => status === 'published';
   /** What the network has, in the order in which it came: text, parent, files. */
   const postsOf = (from: number) =>
     network.state.posts.slice(from).map(({ text, parent, files }) => [text, parent, files.map(({ type }) => type)]);
@@ -62,11 +51,8 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
   t('threads: is connected by its link', async () => {
     clientId = await world.client('Café on Threads');
     const link = await world.link(clientId, ['threads']);
-    const page = new URL(await guest.sent(link, { platform: 'threads', way: 'consent', timezone: '' }));
-    page.searchParams.set('as', person.id);
-    const answer = await fetch(page, { redirect: 'manual' });
-    const back = new URL(answer.headers.get('location') ?? '');
-    const done = await guest.get(back.pathname + back.search);
+    const page = await guest.sent(link, { platform: 'threads', way: 'consent', timezone: '' });
+    const done = await guest.get(await allowed(page, person.id));
     assert.deepEqual([done.status, done.next], [303, link]);
     const [account] = await world.accounts(clientId);
     assert.deepEqual([account?.status, account?.externalId], ['connected', person.id]);
@@ -87,10 +73,7 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
     };
     const mediaIds = [await picture('A cup'), await picture('A plate')];
     const overrides = { replyControl: 'mentioned_only', firstComment: 'And a word below.' };
-    const target = await targetOf(
-      { content: 'Fresh rolls', mediaIds, variants: [{ platform: 'threads', overrides }] },
-      isOut,
-    );
+    const target = await targetOf({ content: 'Fresh rolls', mediaIds, variants: [{ platform: 'threads', overrides }] });
     await until('the comment', () => network.state.posts.length > 1, sparing);
     const [post] = network.state.posts;
     assert.deepEqual(postsOf(0), [
@@ -115,7 +98,7 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
       content,
       mediaIds: [],
     }));
-    await targetOf({ content: 'First of three', thread: { segments } }, isOut);
+    await targetOf({ content: 'First of three', thread: { segments } });
     const [first, second] = network.state.posts.slice(from);
     assert.deepEqual(postsOf(from), [
       ['First of three', null, []],
@@ -129,7 +112,7 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
   t('threads: an answer that is lost is found on the network, and nothing is out twice', async () => {
     const from = network.state.posts.length;
     network.script({ route: publish, says: 'Lost', then: 'drop_after' });
-    const target = await targetOf({ content: 'Lost and found' }, isOut);
+    const target = await targetOf({ content: 'Lost and found' });
     assert.deepEqual(postsOf(from), [['Lost and found', null, []]]);
     assert.equal(target.externalId, network.state.posts.at(-1)?.id);
     assert.equal(network.state.publishes.filter(({ postId }) => postId === target.externalId).length, 1);

@@ -8,7 +8,7 @@ import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, run, start } from '#test/support/processes.ts';
 import { timesEnv } from '#test/support/times.ts';
-import { until } from '#test/support/until.ts';
+import { type UntilOptions, until } from '#test/support/until.ts';
 
 /** A network as the processes find it. */
 export interface Joined {
@@ -16,6 +16,18 @@ export interface Joined {
   readonly env: Readonly<Record<string, string>>;
   close(): void;
 }
+
+export type Target = Readonly<Record<string, unknown>>;
+
+export const isOut = ({ status }: Target): boolean => status === 'published';
+
+/** The person presses "Allow" on the network's page. @returns where the network sends the browser */
+export const allowed = async (page: string, personId: string): Promise<string> => {
+  // Appended: to parse the address and write it anew would change how it is escaped.
+  const answer = await fetch(`${page}&as=${encodeURIComponent(personId)}`, { redirect: 'manual' });
+  assert.equal(answer.status, 302, await answer.text());
+  return answer.headers.get('location') ?? '';
+};
 
 type Join = (redirectUri: string) => Promise<Joined>;
 
@@ -139,6 +151,31 @@ export class LiveWorld {
       const { rows } = await this.http.get(`/accounts?clientId=${clientId}`);
       return rows.length === count && rows;
     });
+  }
+
+  /** A post to all accounts of a client, now. @returns its id */
+  async compose(clientId: string, body: Readonly<Record<string, unknown>>): Promise<string> {
+    const made = await this.http.post('/posts', {
+      ...{ clientId, targets: { mode: 'group', clientId }, schedule: { type: 'now' }, ...body },
+    });
+    assert.equal(made.status, 200, made.text);
+    return String(made.data.id);
+  }
+
+  async targets(postId: string): Promise<readonly Target[]> {
+    return (await this.http.get(`/posts/${postId}`)).data.targets as readonly Target[];
+  }
+
+  /** The target of a post to one account, once it is as wanted. */
+  async target(postId: string, isDone: (target: Target) => boolean, options: UntilOptions = {}): Promise<Target> {
+    return until(
+      'the target',
+      async () => {
+        const [one] = await this.targets(postId);
+        return one !== undefined && isDone(one) ? one : null;
+      },
+      options,
+    );
   }
 
   async nothingIsKept(): Promise<void> {

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import type { LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld } from './world.ts';
 
 export const accountOfX = (t: Declare, world: LiveWorld): void => {
   let network: XNetwork;
@@ -28,14 +28,6 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
   });
 
   const begin = () => guest.sent(link, { platform: 'x', way: 'consent', timezone: '' });
-  /** Presses "Authorize app" there, and answers where X sends the browser. */
-  const allowed = async (page: string): Promise<string> => {
-    const url = new URL(page);
-    url.searchParams.set('as', person.id);
-    const answer = await fetch(url, { redirect: 'manual' });
-    assert.equal(answer.status, 302, await answer.text());
-    return answer.headers.get('location') ?? '';
-  };
   const rows = () => world.http.get(`/accounts?clientId=${clientId}`).then((answer) => answer.rows);
 
   t('x: an api that dies before the browser leaves has connected nothing: the same form begins again', async () => {
@@ -49,7 +41,7 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
   });
 
   t('x: an api that dies with the answer in hand has spent it: the page says how to go on', async () => {
-    const back = await allowed(await begin());
+    const back = await allowed(await begin(), person.id);
     await world.died(guest.get(back));
     await world.startApi('connect:after-finish');
     assert.equal(network.state.refresh.size, 0, 'the network was not asked');
@@ -59,12 +51,12 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
   });
 
   t('x: an api that dies with the tokens in hand has kept none: the guest allows it once more', async () => {
-    const back = await allowed(await begin());
+    const back = await allowed(await begin(), person.id);
     await world.died(guest.get(back));
     assert.equal(network.state.refresh.size, 1);
     await world.startApi('');
     assert.deepEqual(await rows(), []);
-    const done = await guest.get(await allowed(await begin()));
+    const done = await guest.get(await allowed(await begin(), person.id));
     assert.deepEqual([done.status, done.next], [303, link]);
     const [account] = await world.accounts(clientId);
     assert.deepEqual(
@@ -74,17 +66,7 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
   });
 
   t('x: it posts, once', async () => {
-    const composed = await world.http.post('/posts', {
-      ...{ clientId, content: 'Fresh rolls', targets: { mode: 'group', clientId }, schedule: { type: 'now' } },
-    });
-    assert.equal(composed.status, 200, composed.text);
-    const target = await until('it is published', async () => {
-      const [one] = (await world.http.get(`/posts/${composed.data.id}`)).data.targets as readonly Record<
-        string,
-        unknown
-      >[];
-      return one?.status === 'published' ? one : null;
-    });
+    const target = await world.target(await world.compose(clientId, { content: 'Fresh rolls' }), isOut);
     const [made, ...others] = network.state.creates;
     assert.deepEqual([made?.personId, made?.body, others], [person.id, { text: 'Fresh rolls' }, []]);
     assert.equal(target.permalink, `https://x.com/${person.username}/status/${made?.postId}`);

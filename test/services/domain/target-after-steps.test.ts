@@ -1,5 +1,4 @@
 import { deepEqual, equal } from 'node:assert/strict';
-import { Rejection } from '#domain/decider.ts';
 import { wantedAfter } from '#domain/post/content.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import type { FollowUpIssue, TargetEvent } from '#schemas/target.ts';
@@ -109,30 +108,22 @@ suite('what follows a published target', (t) => {
   });
 
   t('is called once its try is recorded, and no earlier than it is due', () => {
-    const rejection = (command: TargetCommand, events: readonly TargetEvent[]): Rejection | null => {
-      try {
-        target.decide(command, state(events));
-      } catch (error) {
-        if (error instanceof Rejection) return error;
-      }
-      return null;
-    };
-    const refuses = (...asked: Parameters<typeof rejection>): string => rejection(...asked)?.code ?? 'accepted';
     deepEqual(target.decide(start, state(waiting)), [calling()]);
-    // What an operator reads says which try, and when.
-    const lapse = end({ kind: 'refused', issue, retryAt: null }, { now: at(119), isLapsed: true });
-    deepEqual(
-      [rejection({ ...start, now: at(109) }, waiting), rejection(lapse, called)].map((one) => one?.message),
-      [`The step cover is due at ${at(110)}.`, `The call may run until ${at(120)}.`],
-    );
-    equal(rejection(end({ kind: 'done' }, { try: 2 }), called)?.message, 'Try 1 is the one under way.');
-    equal(refuses({ ...start, now: at(109) }, waiting), 'not_due');
+    given(waiting)
+      .when({ ...start, now: at(109) })
+      .refused('not_due', `The step cover is due at ${at(110)}.`);
     for (const events of [[scheduled], [...crossed, unknown()], out, called, [...called, done], [...called, failed]]) {
-      equal(refuses(start, events), 'claim_lost');
-      equal(refuses({ type: 'RefuseAfterStep', step, issue }, events), 'claim_lost');
+      given(events).when(start).refused('claim_lost');
+      given(events).when({ type: 'RefuseAfterStep', step, issue }).refused('claim_lost');
     }
-    for (const events of [out, waiting, [...called, done]]) equal(refuses(end({ kind: 'done' }), events), 'claim_lost');
-    equal(refuses(end({ kind: 'done' }, { try: 2 }), called), 'claim_lost');
+    for (const events of [out, waiting, [...called, done]]) {
+      given(events)
+        .when(end({ kind: 'done' }))
+        .refused('claim_lost');
+    }
+    given(called)
+      .when(end({ kind: 'done' }, { try: 2 }))
+      .refused('claim_lost', 'Try 1 is the one under way.');
   });
 
   t('ends done, refused for good, or due again: never with another post, and the target stays published', () => {
@@ -163,13 +154,9 @@ suite('what follows a published target', (t) => {
   t('is tried again where its worker is gone, behind the deadline alone', () => {
     const lapse = (now: string) => end({ kind: 'refused', issue, retryAt: now }, { now, isLapsed: true });
     deepEqual(target.decide(lapse(at(120)), state(called)), [due(2, at(120), issue)]);
-    let code = '';
-    try {
-      target.decide(lapse(at(119)), state(called));
-    } catch (error) {
-      code = error instanceof Rejection ? error.code : '';
-    }
-    equal(code, 'not_due');
+    given(called)
+      .when(lapse(at(119)))
+      .refused('not_due', `The call may run until ${at(120)}.`);
   });
 
   t('is wanted where a post has a cover of its own and the network takes it once the video is out', () => {

@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import { client } from '#domain/client.ts';
 import { normaliseName } from '#domain/ids.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { type CommandContext, DomainStore } from '#runtime/eventing/domain-store.ts';
+import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { archiveClient, changeClient } from '#services/workflows/clients/change.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
 import type { Claimant } from '#services/workflows/clients/names.ts';
+import { claimantOf } from '#test/support/claiming.ts';
 import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
@@ -31,38 +32,23 @@ suite('the claim on a name', (t) => {
       const workspaceId = randomUUID();
       const names = ['A', 'b', 'C'];
       const codec = new EventCodec(new TestKeys());
-      let time = Date.parse('2026-01-31T08:00:00.000Z');
-      const clock = () => time;
+      const time = { now: Date.parse('2026-01-31T08:00:00.000Z') };
       const ids = new Set<string>();
-      const claimantOf = (keyHmac: string, fingerprint: string, lives: number): Claimant => {
+      const callerOf = (key: string, fingerprint: string, lives: number): Claimant => {
         const pause = async () => {
           for (let at = random.int(0, 12); at > 0; at -= 1) await Promise.resolve();
           // Time passes for everybody; sometimes long enough for a claim to lapse while its caller is slow.
-          time += random.next() < 0.12 ? 11_000 : 1;
-        };
-        const commandId = randomUUID();
-        const context: CommandContext = {
-          workspaceId,
-          actor: { type: 'service', id: 'test' },
-          correlationId: commandId,
-          causationId: commandId,
-          commandId,
-          now: new Date(time).toISOString(),
-          keyHmac,
-          fingerprint,
+          time.now += random.next() < 0.12 ? 11_000 : 1;
         };
         const store = new DomainStore(mortal(new MemoryEventStore(log), lives, pause), codec, 12);
-        const wait = async (ms: number) => {
-          time += ms;
-          await new Promise((done) => setImmediate(done));
-        };
-        return { store, context, positions: new Map(), clock, wait };
+        const waited = () => new Promise<void>((done) => setImmediate(done));
+        return claimantOf({ store, workspaceId, time, key, fingerprint, waited });
       };
       const act = async (): Promise<void> => {
         const name = random.pick(names);
         const key = random.pick(['k1', 'k2', 'k3', 'k4']);
         const lives = random.next() < 0.2 ? random.int(0, 3) : 100;
-        const by = claimantOf(key, name, lives);
+        const by = callerOf(key, name, lives);
         const known = [...ids];
         try {
           if (known.length === 0 || random.next() < 0.3) {
@@ -95,9 +81,9 @@ suite('the claim on a name', (t) => {
       const borne = await bearers();
       assert.deepEqual(borne, [...new Set(borne)], `round ${round}`);
       // Nothing is stuck for longer than a lapse.
-      time += 20_000;
+      time.now += 20_000;
       for (const name of names)
-        await createNamedClient(claimantOf(randomUUID(), name, 100), randomUUID(), fieldsOf(name));
+        await createNamedClient(callerOf(randomUUID(), name, 100), randomUUID(), fieldsOf(name));
       assert.deepEqual(await bearers(), ['a', 'b', 'c'], `round ${round}, afterwards`);
     }
   });

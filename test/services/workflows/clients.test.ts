@@ -5,7 +5,8 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { archiveClient, changeClient } from '#services/workflows/clients/change.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
-import { type Claimant, claimName, holderOf, loadName, release } from '#services/workflows/clients/names.ts';
+import { claimName, holderOf, loadName, release } from '#services/workflows/clients/names.ts';
+import { claimantOf } from '#test/support/claiming.ts';
 import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
@@ -21,23 +22,8 @@ const world = () => {
   const time = { now: Date.parse('2026-01-31T08:00:00.000Z') };
   const bare = new DomainStore(new MemoryEventStore(log), codec, 12);
   const waited: number[] = [];
-  const claimant = ({ store = bare, key = randomUUID() as string, fingerprint = 'one' } = {}): Claimant => {
-    const commandId = randomUUID();
-    const ids = { correlationId: commandId, causationId: commandId, commandId };
-    return {
-      store,
-      context: {
-        ...{ workspaceId, actor: { type: 'service', id: 'test' }, ...ids },
-        ...{ now: new Date(time.now).toISOString(), keyHmac: key, fingerprint },
-      },
-      positions: new Map(),
-      clock: () => time.now,
-      wait: async (ms) => {
-        waited.push(ms);
-        time.now += ms;
-      },
-    };
-  };
+  const claimant = ({ store = bare, ...call }: { store?: DomainStore; key?: string; fingerprint?: string } = {}) =>
+    claimantOf({ store, workspaceId, time, waited: (ms) => void waited.push(ms), ...call });
   /** Of a process that dies before its append of that number. */
   const dying = (lives: number) =>
     new DomainStore(

@@ -14,6 +14,7 @@ import {
   releaseExternalRef,
   takenExternalRef,
 } from '#services/workflows/posts/external-refs.ts';
+import { claimantOf } from '#test/support/claiming.ts';
 import { MemoryEventLog, MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { Died, mortal } from '#test/support/mortal-store.ts';
 import { TestKeys } from '#test/support/projecting.ts';
@@ -58,32 +59,19 @@ const change = async (by: RefClaimant, postId: string, externalRef: string | nul
   }
 };
 
+/** Lets whoever else is under way go on. */
+const others = () => new Promise<void>((done) => setImmediate(done));
+
 const world = () => {
   const log = new MemoryEventLog();
   const codec = new EventCodec(new TestKeys());
   const workspaceId = randomUUID();
   const time = { now: Date.parse('2026-01-31T08:00:00.000Z') };
   const bare = new DomainStore(new MemoryEventStore(log), codec, 12);
-  const claimant = (store: DomainStore, key: string = randomUUID(), fingerprint = 'one'): RefClaimant => {
-    const commandId = randomUUID();
-    return {
-      store,
-      context: {
-        workspaceId,
-        actor: { type: 'service', id: 'test' },
-        ...{ correlationId: commandId, causationId: commandId, commandId },
-        now: new Date(time.now).toISOString(),
-        ...{ keyHmac: key, fingerprint },
-      },
-      positions: new Map(),
-      clock: () => time.now,
-      wait: async (ms) => {
-        time.now += ms;
-        await new Promise((done) => setImmediate(done));
-      },
-      sees: async () => true,
-    };
-  };
+  const claimant = (store: DomainStore, key: string = randomUUID(), fingerprint = 'one'): RefClaimant => ({
+    ...claimantOf({ store, workspaceId, time, key, fingerprint, waited: () => others() }),
+    sees: async () => true,
+  });
   /** References that posts have now, sorted. */
   const borne = async (): Promise<readonly string[]> => {
     const streams = new Set(log.all.map(({ stream }) => stream).filter((stream) => stream.startsWith('post-')));

@@ -1,4 +1,6 @@
-import type { MediaProbe } from '#schemas/media.ts';
+import { planRenditions } from '#domain/renditions/index.ts';
+import type { Platform } from '#schemas/common.ts';
+import type { MediaProbe, MediaUse } from '#schemas/media.ts';
 
 /** Sources as probing would describe them: each fits all ten networks where that is possible, and takes what differs. */
 
@@ -96,3 +98,9 @@ export const documentProbe = (over: Partial<MediaProbe> = {}): MediaProbe => ({
   bytes: 1_000_000,
   ...over,
 });
+
+/** What a network gets of a source, and whether it takes the source as it is. */
+export const plansOf = (platform: Platform) => {
+  const planOf = (probe: MediaProbe, use: MediaUse = 'feed') => planRenditions(probe, [{ platform, use }])[0];
+  return { planOf, fits: (probe: MediaProbe, use?: MediaUse): boolean => planOf(probe, use)?.outcome === 'fits' };
+};

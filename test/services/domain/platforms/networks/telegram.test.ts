@@ -10,13 +10,11 @@ import {
 } from '#domain/platforms/index.ts';
 import { shownText } from '#domain/platforms/networks/telegram.ts';
 import { postFiguresOf } from '#domain/platforms/read-figures.ts';
-import { planRenditions } from '#domain/renditions/index.ts';
-import type { MediaProbe, MediaUse } from '#schemas/media.ts';
+import type { MediaUse } from '#schemas/media.ts';
 import { suite } from '#test/support/suite.ts';
-import { documentProbe, imageProbe, videoProbe } from '../../renditions/probes.ts';
+import { documentProbe, imageProbe, plansOf, videoProbe } from '../../renditions/probes.ts';
 
-const planOf = (probe: MediaProbe, use: MediaUse = 'feed') => planRenditions(probe, [{ platform: 'telegram', use }])[0];
-const fits = (probe: MediaProbe, use?: MediaUse): boolean => planOf(probe, use)?.outcome === 'fits';
+const { planOf, fits } = plansOf('telegram');
 
 suite('Telegram', (t) => {
   // Recorded: the packages of TDLib come for some machines only. Texts that it refuses are none of them.

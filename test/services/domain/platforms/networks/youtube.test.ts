@@ -10,14 +10,12 @@ import {
 } from '#domain/platforms/index.ts';
 import { fieldsOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { scheduleModeOf } from '#domain/post/scheduling.ts';
-import { planRenditions } from '#domain/renditions/index.ts';
 import { platforms } from '#schemas/common.ts';
-import { type MediaProbe, type MediaUse, mediaUses } from '#schemas/media.ts';
+import { mediaUses } from '#schemas/media.ts';
 import { suite } from '#test/support/suite.ts';
-import { imageProbe, videoProbe } from '../../renditions/probes.ts';
+import { imageProbe, plansOf, videoProbe } from '../../renditions/probes.ts';
 
-const planOf = (probe: MediaProbe, use: MediaUse = 'feed') => planRenditions(probe, [{ platform: 'youtube', use }])[0];
-const fits = (probe: MediaProbe, use?: MediaUse): boolean => planOf(probe, use)?.outcome === 'fits';
+const { planOf, fits } = plansOf('youtube');
 const sounding = (codec: string, profile: string | null = null) =>
   videoProbe({ audio: { codec, profile, channels: 6, sampleRate: 96_000, bitrate: 512_000 } });
 
