@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
 import { instantOf, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
+import type { Bound } from './network.ts';
 
 /**
  * Looks through an account's own posts, newest first, for the one of a call whose answer was lost. What is not there proves
@@ -117,3 +119,36 @@ export const findAll = async (own: OwnPosts, now: () => number): Promise<FindOut
   if (listed.posts.length === 0 && !listed.isWhole) return { kind: 'undecided' };
   return { kind: 'listed', posts: listed.posts.toReversed().slice(0, maxFound) };
 };
+
+const perPage = 100;
+const second = (at: number): string => String(Math.floor(at / 1_000));
+
+/** Milliseconds since the epoch; `until` null: now. */
+export interface Span {
+  readonly from: number;
+  readonly until: number | null;
+}
+
+/** A page of a list that goes by cursors and by spans of seconds, as Meta's do. @param path of the list, from `{api}` on */
+export const pageByCursor =
+  (
+    { client, boundaryDeadlineMs }: Pick<Bound, 'client' | 'boundaryDeadlineMs'>,
+    subject: NetworkCall['subject'],
+    path: string,
+    fields: string,
+    span: Span | null,
+  ): OwnPosts['page'] =>
+  (cursor) => {
+    const of =
+      span === null ? {} : { since: second(span.from), ...(span.until === null ? {} : { until: second(span.until) }) };
+    const query = { fields, limit: String(perPage), ...of, ...(cursor === null ? {} : { after: cursor }) };
+    return client.call(subject, { method: 'GET', path, query }, AbortSignal.timeout(boundaryDeadlineMs));
+  };
+
+/** A page may be short: what the account may not see is left out of it. `next` names the one behind it, as a full page may. */
+export const nextCursor = ({ paging, data }: Members): string | null => {
+  const isLast = textIn(paging, 'next') === null && !(Array.isArray(data) && data.length >= perPage);
+  return isLast ? null : textIn(membersOf(paging)?.cursors, 'after');
+};
+
+export const timestampOf = (post: Members): number => Date.parse(textIn(post, 'timestamp') ?? '');

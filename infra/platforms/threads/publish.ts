@@ -1,18 +1,21 @@
-import type {
-  CommentOutcome,
-  PlatformAdapter,
-  PublishOutcome,
-  PublishRequest,
-  PublishSteps,
-} from '#contracts/ports/platform.ts';
+import type { CommentOutcome, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import type { Ask } from '../kit/client.ts';
+import {
+  built,
+  type Container,
+  type ContainerWork,
+  chosenContainer,
+  containerCrossing,
+  mayBeOut,
+  noneLeft,
+  type PostQuota,
+} from '../kit/containers.ts';
 import {
   beforeBoundary,
   behindBoundary,
   behindComment,
   commentTooLate,
   failureOf,
-  type NetworkAnswer,
   noIdOfPost,
   type OkAnswer,
   publishTooLate,
@@ -22,16 +25,14 @@ import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
-import { built, type Container, type ContainerWork, readyContainer, statusOf } from './containers.ts';
-import { boundaryOf, containerIn, publishedAs } from './find.ts';
-import { noneLeft } from './quota.ts';
+import { containers, postOf } from './containers.ts';
+import { contentOf, edgeOf, publishedAs } from './find.ts';
 import { at, isMediaId } from './tables.ts';
 
 /** Posts, segments of threads and first comments: a container, and one call an attempt that publishes it. */
 
 /** Threads was seen not to know a container that it has just called finished. */
 const settleMs = 2_000;
-const maxContainers = 4;
 
 /** Null: the answer has none. */
 const madeBy = ({ body }: OkAnswer): string | null => {
@@ -43,55 +44,13 @@ const callOf = (user: string, { id }: Container): Ask => ({
   ...{ method: 'POST', path: at(`${user}/threads_publish`), fields: { creation_id: id } },
 });
 
-interface Chosen extends Container {
-  readonly kind: 'container';
-  /** A call with it was lost, so that a refusal may mean that it is out. */
-  readonly wasLost: boolean;
-}
-
-type Published = Extract<PublishOutcome, { readonly kind: 'published' }>;
-
-/**
- * The container of this attempt. One whose call was lost is used again as long as it could be published: it is out at most
- * once, and another one beside it might be out twice. One that Threads refused, which then made nothing, is replaced.
- */
-const chosen = async (
-  work: ContainerWork,
-  request: PublishRequest,
-  steps: PublishSteps,
-): Promise<Chosen | Published | Failed> => {
-  const { bound, signal } = work;
-  const build = async (isAnew: boolean): Promise<Chosen | Failed> => {
-    const none = await noneLeft(work, (request.thread?.replyTo ?? null) !== null);
-    signal.throwIfAborted();
-    const ready = none ?? (await readyContainer(work, request, steps, isAnew));
-    return 'kind' in ready ? ready : { kind: 'container', id: ready.id, wasLost: false };
-  };
-  const crossings = request.checkpoints.filter(({ step }) => step === 'boundary');
-  const id = containerIn(crossings.at(-1)?.data ?? null);
-  if (id === null) return build(false);
-  const [first, ...others] = crossings.filter(({ data }) => containerIn(data) === id);
-  const wasLost = [first, ...others].some((one) => one?.madeNothing !== true);
-  const status = await statusOf(work, id);
-  signal.throwIfAborted();
-  switch (status.kind) {
-    case 'published': {
-      const found = await publishedAs(bound, request, Date.parse(textIn(first?.data, 'at') ?? ''));
-      return found.kind === 'present' ? { ...found, kind: 'published' } : { kind: 'container', id, wasLost: true };
-    }
-    case 'broken':
-      return build(true);
-    case 'working':
-      return { kind: 'deferred', failure: failureOf('processing', null, null) };
-    case 'finished':
-    case 'gone': {
-      const containers = new Set(crossings.map(({ data }) => containerIn(data))).size;
-      return wasLost || containers >= maxContainers ? { kind: 'container', id, wasLost } : build(true);
-    }
-    default:
-      return beforeBoundary(status, bound.clock());
-  }
-};
+/** `threads_publishing_limit`: later segments and comments are replies. */
+const quotaOf = ({ user }: ContainerWork, isReply: boolean): PostQuota => ({
+  ...{ path: at(`${user}/threads_publishing_limit`), list: edgeOf(user, isReply) },
+  ...(isReply
+    ? { usage: 'reply_quota_usage', config: 'reply_config', what: 'replies' }
+    : { usage: 'quota_usage', config: 'config', what: 'posts' }),
+});
 
 /** What Threads refuses of a request, found before anything is made; null: nothing. */
 const refusalOf = ({ overrides, thread }: PublishRequest): string | null => {
@@ -99,10 +58,6 @@ const refusalOf = ({ overrides, thread }: PublishRequest): string | null => {
   const isId = typeof quoted !== 'string' || quoted === '' || isMediaId(quoted.trim());
   return isId ? null : 'quotePostId is not the id of a post on Threads';
 };
-
-/** A container that was published by a call that was lost is refused as one that is not there. */
-const isOut = (answer: NetworkAnswer, { wasLost }: Chosen): boolean =>
-  wasLost && answer.kind === 'refused' && ['invalid_content', 'media', 'transient'].includes(answer.failure.category);
 
 export const publish =
   (bound: Bound): PlatformAdapter['publish'] =>
@@ -112,16 +67,22 @@ export const publish =
     steps.signal.throwIfAborted();
     const refusal = refusalOf(request);
     if (refusal !== null) return { kind: 'failed', failure: failureOf('content', null, refusal) };
-    const container = await chosen({ bound, subject, user, signal: steps.signal }, request, steps);
+    const work = { bound, subject, user, signal: steps.signal };
+    const container = await chosenContainer(containers, work, request, steps, {
+      post: postOf(request),
+      none: () => noneLeft(work, quotaOf(work, (request.thread?.replyTo ?? null) !== null)),
+      publishedAs: publishedAs(bound, request),
+    });
     if (container.kind !== 'container') return container;
     await pause(settleMs, steps.signal);
     const open = await client.open(subject, steps.signal);
     steps.signal.throwIfAborted();
     if (open.kind !== 'open') return beforeBoundary(open, clock());
-    const signal = await steps.boundary(boundaryOf(request, container.id, clock()));
+    const signal = await steps.boundary(containerCrossing(contentOf(request), container.id, clock()));
     if (signal.aborted) return publishTooLate;
     const answer = await client.once(open, subject, callOf(user, container), signal);
-    if (isOut(answer, container)) return { kind: 'unknown', failure: unknown('the container may have been published') };
+    if (mayBeOut(answer, container))
+      return { kind: 'unknown', failure: unknown('the container may have been published') };
     if (answer.kind !== 'ok') return behindBoundary(answer, clock());
     const externalId = madeBy(answer);
     if (externalId === null) return noIdOfPost;
@@ -153,10 +114,11 @@ export const comment =
     const [subject, user] = [subjectOf(request), account.externalId];
     const work = { bound, subject, user, signal };
     const thread = { index: 1, of: 2, replyTo: { parent: externalId, head: externalId } };
-    const post = { content, overrides: {}, media: [], checkpoints: [], thread };
+    const post = postOf({ content, overrides: {}, media: [], thread });
+    const steps = { checkpoint: async () => undefined, checkpoints: [] };
     const prepared = async (): Promise<Container | Failed> =>
-      (await noneLeft(work, true)) ??
-      built(work, post, { checkpoint: async () => undefined }, boundaryDeadlineMs * forContainer);
+      (await noneLeft(work, quotaOf(work, true))) ??
+      built(containers, work, post, steps, boundaryDeadlineMs * forContainer);
     const container = await prepared().catch((error: unknown) => {
       // What is prepared ends with the time of the try.
       if (signal.aborted) return commentTooLate;
