@@ -5,9 +5,10 @@ import type { Ask } from '../kit/client.ts';
 import { failureOf, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { isUploadFailed, type Look, type Uploader, type UploadItem, upload } from '../kit/upload.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
-import { at, isGone, isMediaId, isNotFound } from './tables.ts';
+import { isGone, isNotFound } from './tables.ts';
 
 /**
  * Containers: what Threads makes of a post, and of each file of a carousel, before it publishes it. A container is

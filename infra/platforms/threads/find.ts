@@ -3,9 +3,9 @@ import { beforeBoundary } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
+import { isMediaId, at as pathOf } from '../meta/graph.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { type ContainerWork, hashOf, statusOf } from './containers.ts';
-import { isMediaId, at as pathOf } from './tables.ts';
 
 /**
  * Looks for the post of a call whose answer was lost: the container says whether it was published, and the account's own

@@ -1,9 +1,9 @@
 import { beforeBoundary, failureOf, type NotOk } from '../kit/errors.ts';
+import { at } from '../meta/graph.ts';
 import { integerIn, listIn } from '../shared/members.ts';
 import { type Failed, namedInstant } from '../shared/outcomes.ts';
 import type { ContainerWork } from './containers.ts';
 import { edgeOf, pageOf, timeOf } from './find.ts';
-import { at } from './tables.ts';
 
 /**
  * How many posts and replies Threads takes in a moving day (`threads_publishing_limit`): asked before a post is prepared, so
