@@ -1,4 +1,5 @@
 /** The ways in which a guest connects an account of a network. A network may have several; the page offers them in order. */
+import type { Platform } from '#schemas/common.ts';
 import type { NewCredential } from './credentials.ts';
 import type { Json } from './platform.ts';
 
@@ -23,6 +24,8 @@ export interface ConnectedProfile {
 
 /** An account for which the network has just answered. */
 export interface OfferedAccount {
+  /** Of which network it is, where one consent is for several. Absent: that of the connector. */
+  readonly platform?: Platform;
   readonly profile: ConnectedProfile;
   readonly credential: NewCredential;
   /** What it is, where a login may have several kinds. */

@@ -7,6 +7,7 @@ import { addressOf, type OwnPlace, placesOf } from './app.ts';
 import { billed, type Cost, counted, exhaust } from './budget.ts';
 import { type ErrorTables, judge, type NetworkAnswer, type NotOk, type RefusedAnswer, usualUntil } from './errors.ts';
 import { exhausted, type LimitTables, usageOf, windowsOf } from './limits.ts';
+import { proofOf } from './oauth.ts';
 import { type OpenSession, refreshedSession, sessionOf } from './session.ts';
 import { appName, type Kit, type MadeBy, type NetworkRequest, versionName } from './tables.ts';
 
@@ -219,6 +220,8 @@ export class NetworkClient {
       method === ask.method &&
       (path === null || places.some((place) => fitsPath(path, place.path))) &&
       (when?.(ask) ?? true);
+    const closed = this.#kit.tables.closed?.(ask) ?? null;
+    if (closed !== null) throw new Error(`${this.#kit.tables.platform}: ${closed} is closed to this app`);
     if (this.#kit.tables.makes.some(fits) === isWanted) return;
     const why = isWanted ? 'is not in the table of calls that make something' : 'makes something visible';
     throw new Error(`${this.#kit.tables.platform}: ${ask.method} ${places[0]?.path ?? 'of another server'} ${why}`);
@@ -240,13 +243,19 @@ export class NetworkClient {
     };
   }
 
+  #proofOf(token: string, { path, scheme }: Ask): Readonly<Record<string, string>> {
+    const { tables, app } = this.#kit;
+    const proof = scheme === 'none' || !this.#isOfApi(path) ? null : proofOf(token, app.secret);
+    return tables.proof === undefined || proof === null ? {} : { [tables.proof]: proof };
+  }
+
   async #send(token: string, subject: Subject, ask: Ask, signal: AbortSignal): Promise<NetworkAnswer> {
     const { http, tables } = this.#kit;
     const { type, body } = bodyOf(ask);
-    const query = ask.query === undefined ? '' : `?${new URLSearchParams(ask.query).toString()}`;
+    const query = new URLSearchParams({ ...ask.query, ...this.#proofOf(token, ask) }).toString();
     const result = await http.send(
       {
-        ...{ method: ask.method, url: `${this.#addressOf(ask.path)}${query}` },
+        ...{ method: ask.method, url: `${this.#addressOf(ask.path)}${query === '' ? '' : `?${query}`}` },
         headers: this.#headersOf(token, ask, type),
         ...{ body, subject },
         ...(ask.onSent === undefined ? {} : { onSent: ask.onSent }),

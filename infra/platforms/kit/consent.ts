@@ -39,7 +39,7 @@ export interface Login {
 }
 
 /** An account of a login. */
-export interface AccountOffer extends Pick<OfferedAccount, 'holder' | 'obstacle'> {
+export interface AccountOffer extends Pick<OfferedAccount, 'platform' | 'holder' | 'obstacle'> {
   readonly profile: Omit<ConnectedProfile, 'scopes' | 'consentEndsAt'>;
   /** Default: those of the login. */
   readonly scopes?: readonly string[];
@@ -144,6 +144,7 @@ const offeredOf = (
   accounts.map((offer) => ({
     profile: { ...offer.profile, scopes: offer.scopes ?? scopes, consentEndsAt: offer.consentEndsAt ?? null },
     credential: credentialOf(options, tokens, person, offer),
+    ...(offer.platform === undefined ? {} : { platform: offer.platform }),
     ...(offer.holder === undefined ? {} : { holder: offer.holder }),
     ...(offer.obstacle === undefined ? {} : { obstacle: offer.obstacle }),
   }));

@@ -44,7 +44,7 @@ export type Bucket = NamedBucket | PolicyBucket;
 /** Headers of JSON in which Meta says how much of a limit is used, in percent, and minutes until it is free again. */
 export interface UsageHeaders {
   readonly app: string;
-  readonly account: string;
+  readonly accounts: readonly string[];
 }
 
 const wholeOf = (text: string | undefined): number | null =>
@@ -140,8 +140,8 @@ const usageEntries = (text: string | undefined): readonly Members[] => {
   return [body, ...lists.map(membersOf).filter((one) => one !== null)];
 };
 
-export const usageOf = ({ app, account }: UsageHeaders, headers: Headers): Usage => {
-  const [ofApp, ofAccount] = [usageEntries(headers[app]), usageEntries(headers[account])];
+export const usageOf = ({ app, accounts }: UsageHeaders, headers: Headers): Usage => {
+  const [ofApp, ofAccount] = [usageEntries(headers[app]), accounts.flatMap((one) => usageEntries(headers[one]))];
   const highest = (entries: readonly Members[]): number =>
     Math.max(0, ...entries.flatMap((one) => percents.map((name) => numberIn(one, name) ?? 0)));
   const minutes = [...ofApp, ...ofAccount].map((one) => numberIn(one, 'estimated_time_to_regain_access') ?? 0);

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { Credential, NewCredential, Refresh } from '#contracts/ports/credentials.ts';
 import type { NetworkCall, NetworkHttp, NetworkResult } from '#contracts/ports/network-http.ts';
 import type { Json } from '#contracts/ports/platform.ts';
@@ -16,7 +16,7 @@ export interface TokenStep {
   /**
    * `{code}`, `{redirect}`, `{verifier}`, `{token}`, `{login}`, `{refresh}`, `{id}`, `{secret}` are filled in; a step that
    * wants what is not there is left out. `{login}`: the token of the login where accounts have tokens of their own;
-   * `{account}`: the account, as the network names it, which may stand in the address too.
+   * `{account}`: the account, as the network names it, which may stand in the address too. `{proof}`: of the token of the login.
    */
   readonly params: Readonly<Record<string, string>>;
   /** `query`: parameters in the address; `form`: in the body. */
@@ -39,14 +39,16 @@ export interface RefreshStep extends TokenStep {
   readonly minAgeMs: number;
 }
 
-/** `says`: in `error: description`. */
+/** All that it names must fit. `says`: in `error: description`. `codes`: numbers by which the network names the error. */
 export interface SaidError {
   readonly status: number;
-  readonly says: RegExp;
+  readonly says?: RegExp;
+  readonly codes?: readonly number[];
 }
 
 export interface OAuthTable {
-  /** `{authorize}` is the setting. */
+  /** The page of consent. Default `{authorize}`, the setting. */
+  readonly authorize?: string;
   readonly authorizeParams: Readonly<Record<string, string>>;
   readonly scopes: Readonly<Record<string, AskedScope>>;
   /** Words of the page of consent beside those of RFC 6749: the owner declined, and the app may not ask for a permission. */
@@ -122,10 +124,16 @@ export const authorizeUrl = (
     ...oauth.authorizeParams,
   });
   // X reads a plus sign in `scope` as a plus sign.
-  return `${addressOf(app, '{authorize}')}?${query.toString().replaceAll('+', '%20')}`;
+  return `${addressOf(app, oauth.authorize ?? '{authorize}')}?${query.toString().replaceAll('+', '%20')}`;
 };
 
 type Values = Readonly<Record<string, string | null>>;
+
+/** "Require App Secret" of Meta: whoever has stolen a token lacks it. Null: there is no token, or the app has no secret. */
+export const proofOf = (token: string | null | undefined, secret: string | null): string | null =>
+  secret === null || token === null || token === undefined
+    ? null
+    : createHmac('sha256', secret).update(token).digest('hex');
 
 /** Null: the step wants a value that is not there. */
 const filled = (params: TokenStep['params'], values: Values): Record<string, string> | null => {
@@ -147,7 +155,8 @@ const send = async (
   subject: NetworkCall['subject'],
   signal: AbortSignal,
 ): Promise<NetworkResult | null> => {
-  const own = filled(params, { ...values, id: app.id, secret: app.secret });
+  const appProof = proofOf(values.login, app.secret);
+  const own = filled(params, { ...values, id: app.id, secret: app.secret, proof: appProof });
   if (own === null) return null;
   const { client } = oauth;
   const isBasic = client === 'basic' && app.secret !== null && isBare !== true;
@@ -190,7 +199,13 @@ const errorOf = (body: Members | null, status: number): { readonly error: string
 
 const isAmong = (known: readonly SaidError[], status: number, body: Members | null): boolean => {
   const { error, reason } = errorOf(body, status);
-  return known.some((one) => one.status === status && one.says.test(`${error}: ${reason}`));
+  const code = numberIn(body?.error, 'code') ?? Number.NaN;
+  return known.some(
+    ({ status: wanted, says, codes }) =>
+      wanted === status &&
+      (says === undefined || says.test(`${error}: ${reason}`)) &&
+      (codes === undefined || codes.includes(code)),
+  );
 };
 
 /** Meta lists the members of a login's token under `data`. */

@@ -62,11 +62,18 @@ export interface NetworkTables extends ErrorTables, LimitTables {
   readonly platform: Platform;
   /** Of every call below `{api}`; `{version}` is filled in. */
   readonly headers: Readonly<Record<string, string>>;
+  /**
+   * Name of the parameter in the query of each call below `{api}` that proves the app's secret behind the token. Absent: the
+   * network asks for no such proof.
+   */
+  readonly proof?: string;
   /** @param set the version that the operator has set */
   version(set: string | null): ApiVersion;
   readonly oauth: OAuthTable;
   /** `call` of the client refuses these, and `once` refuses all others. */
   readonly makes: readonly MadeBy[];
+  /** Which way of calling the network closed to our app, by its name; null: none. Neither `call` nor `once` makes such a call. */
+  readonly closed?: (call: NetworkRequest) => string | null;
   /** Milliseconds that the boundary call may take, where a file is part of it. Default 10,000. */
   readonly boundaryDeadlineMs?: number;
   /** Whether a call reads what the network counts apart from posts. Default: each GET. */

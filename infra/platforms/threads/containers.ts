@@ -9,8 +9,9 @@ import type {
   ContainerWork,
 } from '../kit/containers.ts';
 import { failureOf, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
-import { at, isGone, isMediaId, isNotFound } from './tables.ts';
+import { isGone, isNotFound } from './tables.ts';
 
 /** The containers of Threads: what it gets of a post, and what it says of how far one is. */
 

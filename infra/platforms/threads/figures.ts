@@ -11,8 +11,9 @@ import type { Ask } from '../kit/client.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { listIn, type Members, textIn } from '../shared/members.ts';
-import { at, isGone, isMediaId } from './tables.ts';
+import { isGone } from './tables.ts';
 
 /**
  * Figures of posts, one by one, and of the account by the days of Threads, which end at midnight of California

@@ -3,9 +3,9 @@ import { reconcileContainer } from '../kit/containers.ts';
 import type { Bound } from '../kit/network.ts';
 import { findAll, lookFor, nextCursor, type OwnPosts, pageByCursor, timestampOf } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
+import { isMediaId, at as pathOf } from '../meta/graph.ts';
 import { listIn, type Members, textIn } from '../shared/members.ts';
 import { containers } from './containers.ts';
-import { isMediaId, at as pathOf } from './tables.ts';
 
 /**
  * Looks for the post of a call whose answer was lost: the container says whether it was published, and the account's own

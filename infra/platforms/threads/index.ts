@@ -3,11 +3,12 @@ import { metaInbox } from '../inboxes/meta.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
 import { beforeBoundary, isNoPost, namesNobody } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { accountFigures, me, postFigures, profileOf } from './figures.ts';
 import { findPosts, reconcile } from './find.ts';
 import { comment, publish } from './publish.ts';
-import { at, isGone, isMediaId, tables } from './tables.ts';
+import { isGone, tables } from './tables.ts';
 
 /** A login of Threads has one account. */
 const offer: OfferAccounts = async ({ call }) => {

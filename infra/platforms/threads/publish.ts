@@ -23,11 +23,11 @@ import {
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { containers, postOf } from './containers.ts';
 import { contentOf, edgeOf, publishedAs } from './find.ts';
-import { at, isMediaId } from './tables.ts';
 
 /** Posts, segments of threads and first comments: a container, and one call an attempt that publishes it. */
 

@@ -1,22 +1,13 @@
-import { type ErrorRow, membersAt, type NetworkAnswer } from '../kit/errors.ts';
+import type { ErrorRow, NetworkAnswer } from '../kit/errors.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
 import type { NetworkTables } from '../kit/tables.ts';
-import { membersOf } from '../shared/members.ts';
+import { code, hourMs, metaEnds, metaErrors, metaUsage, metaWords, subcode } from '../meta/graph.ts';
 
 /** Threads API v1.0: developers.facebook.com/docs/threads, and what its answers were seen to mean. */
 
 const dayMs = 86_400_000;
 
-/** A path of the API. */
-export const at = (path: string): string => `{api}/{version}/${path}`;
-
-/** Ids of posts, containers and accounts are numbers of up to 20 digits. */
-export const isMediaId = (id: string): boolean => /^\d{1,20}$/.test(id);
-
-const code = (...codes: readonly number[]) => ({ where: { 'error.code': codes } });
-const subcode = (...codes: readonly number[]) => ({ where: { 'error.error_subcode': codes } });
-
-/** The subcode says more than the code, and both more than the status, which is 400 for nearly everything. */
+/** The subcode says more than the code. */
 const errors: readonly ErrorRow[] = [
   { ...subcode(4279013), means: 'forbidden' },
   // Threads does not have what the call is about, or not yet.
@@ -26,19 +17,10 @@ const errors: readonly ErrorRow[] = [
   // An action that Threads takes for spam: another try within the day makes it worse. Posts were seen to be out all the same.
   { ...subcode(2207051), means: 'limited', wait: dayMs, mayBeOut: true },
   // The quota of posts, as Instagram names it; Threads documents no code of its own.
-  { ...subcode(2207042), means: 'limited', wait: 3_600_000 },
-  { where: { 'error.code': [100], 'error.error_subcode': [33] }, means: 'gone' },
-  { ...code(190, 102), means: 'lapsed' },
-  { ...code(4, 341), means: 'limited', ofApp: true },
-  { ...code(17, 32, 613), means: 'limited' },
-  { status: 429, means: 'limited' },
-  { ...code(3), means: 'permission', ofApp: true },
-  { where: { 'error.code': /^(?:10|2\d\d)$/ }, means: 'unpermitted' },
+  { ...subcode(2207042), means: 'limited', wait: hourMs },
   { ...code(24), means: 'later' },
-  { ...code(1, 2), means: 'down', mayBeOut: true },
-  { where: { 'error.is_transient': /^true$/ }, means: 'down', mayBeOut: true },
-  { status: '5xx', means: 'down' },
-  { ...code(100, 801), means: 'content' },
+  { ...code(801), means: 'content' },
+  ...metaErrors,
 ];
 
 /** Of what was made a moment ago it may still come up. */
@@ -83,10 +65,7 @@ const oauth: OAuthTable = {
   refreshWindowMs: 10 * dayMs,
   // No call of the API ends a consent: the owner does, in the settings of Threads.
   revoke: [],
-  ends: [400, 401].map((status) => ({
-    status,
-    says: /validating access token|invalid (?:oauth )?access token|parse access token|session (?:has )?(?:been invalidated|expired)|not authorized application/i,
-  })),
+  ends: metaEnds,
 };
 
 export const tables: NetworkTables = {
@@ -98,13 +77,8 @@ export const tables: NetworkTables = {
     source: 'developers.facebook.com/docs/threads/changelog, August 2026: it has one version',
   }),
   ...{ oauth, errors, buckets: [] },
-  usage: { app: 'x-app-usage', account: 'x-business-use-case-usage' },
-  words: ['error.message', 'error.error_user_msg', 'error_message'],
-  code: (body) => {
-    const { code: one, error_subcode: more } = membersOf(body?.error) ?? {};
-    const names = [one, more].flatMap((name) => (typeof name === 'number' ? [String(name)] : []));
-    return names.length === 0 ? (membersAt(body, 'error_type').map(String)[0] ?? null) : names.join('/');
-  },
+  ...metaWords,
+  usage: metaUsage,
   makes: [
     { method: 'POST', path: '/:version/:user/threads_publish' },
     {

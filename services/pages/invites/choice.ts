@@ -3,10 +3,11 @@ import { within } from '#contracts/base/pause.ts';
 import type { ConnectedProfile, FinishedConsent, OfferedAccount } from '#contracts/ports/connector.ts';
 import { account } from '#domain/account.ts';
 import { accountIdOf } from '#domain/ids.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
+import { connectable, rulesOf } from '#domain/platforms/index.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import type { Platform } from '#schemas/common.ts';
+import { liveNetworksOf } from '#services/api/call/deps.ts';
 import { errors } from '#services/api/call/errors.ts';
 import { alertOf, escapeHtml, page } from '#services/shell/page.ts';
 import { show, tooLate } from '../links.ts';
@@ -66,12 +67,13 @@ const holders: Readonly<Record<NonNullable<OfferedAccount['holder']>, string>> =
 
 /** @param isConnected of this client already */
 const line = (
-  { profile, holder, obstacle }: OfferedAccount,
+  { platform, profile, holder, obstacle }: OfferedAccount,
   at: number,
   chosen: Places,
   isConnected: boolean,
 ): string => {
   const notes = [
+    ...(platform === undefined ? [] : [rulesOf(platform).name]),
     ...(holder === undefined ? [] : [holders[holder]]),
     ...(obstacle === undefined ? [] : [obstacle]),
     ...(isConnected ? ['connected already; choose it to renew the permission'] : []),
@@ -134,8 +136,10 @@ const choicePage = (choice: {
   readonly words: string | null;
 }): string => {
   const { open, platform, kept, view, shown, connected, words } = choice;
-  const name = escapeHtml(rulesOf(platform).name);
-  const title = `Choose accounts of ${rulesOf(platform).name}`;
+  const networks = new Set(kept.accounts.map((one) => rulesOf(one.platform ?? platform).name));
+  const names = [...networks].join(' and ');
+  const name = escapeHtml(names);
+  const title = `Choose accounts of ${names}`;
   const lines = shown.here.flatMap((at) => {
     const account = kept.accounts[at];
     return account === undefined ? [] : [line(account, at, view.chosen, connected.has(at))];
@@ -161,13 +165,16 @@ export const connectOffered = async (
   tools: InviteTools,
   ctx: Context,
   { open, platform, kept: { timezone } }: OpenAttempt<{ readonly timezone: string | null }>,
-  {
-    accounts: offered,
-    isCut = false,
-  }: Pick<Extract<FinishedConsent, { readonly kind: 'accounts' }>, 'accounts' | 'isCut'>,
+  { accounts, isCut = false }: Pick<Extract<FinishedConsent, { readonly kind: 'accounts' }>, 'accounts' | 'isCut'>,
 ): Promise<string> => {
+  if (accounts.length === 0) throw new BrokenInvariant('no account was offered');
+  // One consent may be for several networks: those that the link is for, and that can be connected here.
+  const asked = connectable(open.mode, open.state.platforms, liveNetworksOf(tools.deps));
+  const offered = accounts.filter((one) => one.platform === undefined || asked.includes(one.platform));
   const [first] = offered;
-  if (first === undefined) throw new BrokenInvariant('no account was offered');
+  if (first === undefined) {
+    throw refuse(`The login has no account of ${rulesOf(platform).name} to which we could post. Try another one.`);
+  }
   if (offered.every(({ obstacle }) => obstacle !== undefined))
     throw refuse(`${nameOf(first.profile)}: ${first.obstacle}`);
   if (offered.length === 1 && !isCut) {
@@ -187,7 +194,8 @@ const connectedOf = async (
   { here }: Shown,
 ): Promise<Places> => {
   const load = async (at: number): Promise<readonly number[]> => {
-    const id = accountIdOf(open.clientId, platform, kept.accounts[at]?.profile.externalId ?? '');
+    const { platform: own = platform, profile } = kept.accounts[at] ?? {};
+    const id = accountIdOf(open.clientId, own, profile?.externalId ?? '');
     return (await deps.store.load(account, id)).state.status === 'connected' ? [at] : [];
   };
   return new Set((await within(patience.callMs, Promise.all(here.map(load)), tooLate)).flat());

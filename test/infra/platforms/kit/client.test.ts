@@ -197,7 +197,7 @@ suite('calls of the kit', (t) => {
   });
 
   t('an app that has used most of its limit reads no more for a while, and still posts', async () => {
-    const busy = await kitWorld({ usage: { app: 'x-app-usage', account: 'x-business-use-case-usage' } });
+    const busy = await kitWorld({ usage: { app: 'x-app-usage', accounts: ['x-business-use-case-usage'] } });
     const used = (percent: number) => ({ 'x-app-usage': JSON.stringify({ call_count: percent, total_time: 3 }) });
     busy.on('GET /api/x', { headers: used(79), body: {} }, { headers: used(80), body: {} });
     busy.on('POST /api/y', { body: {} });

@@ -144,7 +144,7 @@ suite('hostile answers to the kit', (t) => {
       params: { grant_type: 'refresh_token', refresh_token: '{refresh}' },
     };
     const odd = await kitWorld({
-      ...{ makes, oauth: oauthOf({ refresh }), usage: { app: 'x-app-usage', account: 'x-usage' } },
+      ...{ makes, oauth: oauthOf({ refresh }), usage: { app: 'x-app-usage', accounts: ['x-usage'] } },
       errors: [
         { status: 401, means: 'lapsed', renews: true },
         { status: 402, means: 'unpaid', ofApp: true },
@@ -213,7 +213,7 @@ suite('hostile answers to the kit', (t) => {
   t('what an answer nests ten thousand deep, and a number beyond all, throws nothing', async () => {
     const deep = (open: string, close: string, of = '"x"'): string => open.repeat(10_000) + of + close.repeat(10_000);
     const errors: NetworkTables['errors'] = [{ where: { 'error.code': /^spam$/ }, means: 'content' }];
-    const odd = await kitWorld({ makes, errors, usage: { app: 'x-app-usage', account: 'x-usage' } });
+    const odd = await kitWorld({ makes, errors, usage: { app: 'x-app-usage', accounts: ['x-usage'] } });
     const bodies = [
       ...[`{"error":{"code":${deep('[', ']')}}}`, `{"error":${deep('{"code":', '}')}}`],
       ...[

@@ -65,7 +65,8 @@ suite('limits of the kit', (t) => {
     ]);
   });
 
-  const usage = { app: 'x-app-usage', account: 'x-business-use-case-usage' };
+  const ofPages = 'x-business-use-case-usage';
+  const usage = { app: 'x-app-usage', accounts: ['x-page-usage', ofPages] };
   const ofAccount = (minutes: number) =>
     JSON.stringify({
       '17841': [
@@ -83,14 +84,11 @@ suite('limits of the kit', (t) => {
   t('the usage that Meta names in percent says when calls are taken again', () => {
     const headers = {
       'x-app-usage': '{"call_count":28,"total_time":81,"total_cputime":0}',
-      [usage.account]: ofAccount(19),
+      [ofPages]: ofAccount(19),
     };
     deepEqual(usageOf(usage, headers), { appPercent: 81, accountPercent: 100, regainMs: 19 * 60_000 });
     deepEqual(usageOf(usage, {}), { appPercent: 0, accountPercent: 0, regainMs: null });
-    deepEqual(
-      usageOf(usage, { 'x-app-usage': '[]', [usage.account]: '{"1":[null,{"call_count":"x"}]}' }).accountPercent,
-      0,
-    );
+    deepEqual(usageOf(usage, { 'x-app-usage': '[]', [ofPages]: '{"1":[null,{"call_count":"x"}]}' }).accountPercent, 0);
     const tables = { buckets: [], usage };
     deepEqual(exhausted(tables, headers, now, now + 1), {
       until: now + 1_140_000,
