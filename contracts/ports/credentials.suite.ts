@@ -310,6 +310,16 @@ export const credentialCases = (t: Cases, start: () => Promise<CredentialHarness
     },
   );
 
+  t('a page of facebook and an account of instagram share the consent of their person', async () => {
+    const grant = `person-${randomUUID()}`;
+    const page = await kept({ grant }, { platform: 'facebook' });
+    const behind = await kept({ grant }, { platform: 'instagram' });
+    const elsewhere = await kept({ grant }, { platform: 'threads' });
+    assert.equal(await store.leave(elsewhere.id, 1), 'last');
+    assert.equal(await store.leave(page.id, 1), 'left');
+    assert.equal(await store.leave(behind.id, 1), 'last');
+  });
+
   t('a grant stays through a refresh, a new consent names its own, and what it gave is left alone', async () => {
     const grant = `person-${randomUUID()}`;
     const [one, two] = [await kept({ grant }), await kept({ grant })];

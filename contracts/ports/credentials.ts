@@ -97,8 +97,8 @@ export interface CredentialStore {
   /** Final. A repeat does no harm. @param version only this one: a consent since then keeps what it gave */
   destroy(accountId: string, version?: number): Promise<void>;
   /**
-   * Destroys this version where another account of the network is kept by the same grant: the network is asked with the last
-   * of them alone. `left`: nothing is to be revoked, also where a consent since then keeps what it gave. `last`: nothing
+   * Destroys this version where another account of the network is kept by the same grant, on Facebook and Instagram one of either:
+   * the network is asked with the last of them alone. `left`: nothing is to be revoked, also where a consent since then keeps what it gave. `last`: nothing
    * was destroyed. Of those that leave one grant at once, one is the last.
    */
   leave(accountId: string, version: number): Promise<'left' | 'last'>;

@@ -25,7 +25,7 @@ export const accountsOfPerson = async (
 ): Promise<readonly { readonly id: string; readonly workspaceId: string }[]> => {
   const own = (where: string): string => `select a.id, a.workspace_id from ${view('accounts')} a where ${where}`;
   const ofConsent = `union ${own(`a.network = 'live' and a.id in (select c.account_id
-    from ops.network_credentials c where c.platform = $1 and c.grant_id = $2)`)}`;
+    from ops.network_credentials c where c.platform = any(ops.networks_of_consent($1)) and c.grant_id = $2)`)}`;
   const { rows } = await pool.query<{ id: string; workspaceId: string }>(
     `select id::text as id, workspace_id::text as "workspaceId" from (
        ${own(`a.platform = $1 and a.external_id = $2 and a.network = '${network}'`)}

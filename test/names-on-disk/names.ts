@@ -67,6 +67,7 @@ export const advisoryCalls: readonly string[] = [
   'pg_advisory_xact_lock($1, hashtext($2))',
   'pg_advisory_xact_lock(*)',
   "pg_advisory_xact_lock(hashtextextended('event store *', 0))",
+  "pg_advisory_xact_lock(hashtextextended('grant ' || r_networks[1] || ' ' || r_grant, 0))",
   "pg_advisory_xact_lock(hashtextextended('grant ' || r_platform || ' ' || r_grant, 0))",
   'pg_try_advisory_lock(hashtextextended($1, 0))',
   "pg_try_advisory_lock(hashtextextended('analytics ' || $1 || ' ' || id, 0))",

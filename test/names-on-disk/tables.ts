@@ -194,6 +194,7 @@ export const schemaFiles: readonly string[] = [
   'ops 016-sandbox-after-steps dae86b71fc0fa7f6',
   'ops 017-webhook-attempts-begun 05eaddbcd51e31dc',
   'ops 018-sandbox-other-times d7089a3952677de8',
+  'ops 019-consents-of-meta db007b9caeff153f',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

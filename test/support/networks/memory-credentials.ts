@@ -6,6 +6,10 @@ import type {
   Refresh,
   Refreshed,
 } from '#contracts/ports/credentials.ts';
+import type { Platform } from '#schemas/common.ts';
+
+/** One consent is for both. */
+const ofMeta: readonly Platform[] = ['facebook', 'instagram'];
 
 interface Kept {
   readonly owner: CredentialOwner;
@@ -66,12 +70,12 @@ export class MemoryCredentials implements CredentialStore {
   async leave(accountId: string, version: number): Promise<'left' | 'last'> {
     const mine = this.kept.get(accountId);
     if (mine?.credential.version !== version) return 'left';
-    const { platform } = mine.owner;
+    const networks = ofMeta.includes(mine.owner.platform) ? ofMeta : [mine.owner.platform];
     const { grant } = mine.credential;
     const isShared =
       grant !== undefined &&
       [...this.kept.values()].some(
-        (one) => one !== mine && one.owner.platform === platform && one.credential.grant === grant,
+        (one) => one !== mine && networks.includes(one.owner.platform) && one.credential.grant === grant,
       );
     if (isShared) this.kept.delete(accountId);
     return isShared ? 'left' : 'last';
