@@ -78,6 +78,8 @@ export type FinishedConsent =
 export interface ConsentConnector {
   readonly kind: 'consent';
   readonly title: string;
+  /** The network on whose page the guest signs in, where it is another one: Facebook, for an account of Instagram. Absent: its own. */
+  readonly by?: Platform;
   /** What the guest types before; null: the network asks who it is by itself. */
   readonly usernameLabel: string | null;
   /**

@@ -298,6 +298,8 @@ export interface PlatformAdapter {
    * deleted. Absent: the adapter cannot.
    */
   removePost?(request: RemovalRequest, signal: AbortSignal): Promise<RemovalOutcome>;
+  /** Whether it can for this account. Absent: it can for each, or for none. */
+  canRemove?(account: PublishRequest['account']): Promise<boolean>;
   /** The network's own scheduler; null or absent: the network has none, or the adapter does not use it. */
   nativeScheduler?(platform: Platform): NativeScheduler | null;
 }

@@ -14,7 +14,9 @@ import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import type { AppSettings } from '#domain/platforms/rules.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
+import { instagramNetwork } from './instagram/index.ts';
 import { appOf } from './kit/app.ts';
+import { joined } from './kit/logins.ts';
 import { type NetworkParts, networkOf } from './kit/network.ts';
 import { linkedinNetwork } from './linkedin/index.ts';
 import { pinterestNetwork } from './pinterest/index.ts';
@@ -78,6 +80,7 @@ export interface LiveNetworks {
 
 /** The networks of the kit. */
 export const kitNetworks: Each<NetworkParts> = {
+  instagram: instagramNetwork,
   linkedin: linkedinNetwork(),
   pinterest: pinterestNetwork,
   threads: threadsNetwork(),
@@ -85,6 +88,10 @@ export const kitNetworks: Each<NetworkParts> = {
   x: xNetwork(),
   youtube: youtubeNetwork,
 };
+
+/** Each way in which accounts of a network come: the network itself, and its other logins. */
+export const loginsOf = (parts: NetworkParts | undefined): readonly NetworkParts[] =>
+  parts === undefined ? [] : [parts, ...loginsOf(parts.alsoBy)];
 
 const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Each<LiveNetwork | null> => {
   const { boundaryDeadlineMs } = config;
@@ -95,8 +102,12 @@ const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Eac
     ...(onLimits === undefined ? {} : { onLimits }),
   };
   const ofKit = platforms.flatMap((platform) => {
-    const [parts, app] = [kitNetworks[platform], appOf(platform, config)];
-    return parts === undefined || app === null ? [] : [[platform, networkOf(parts, { ...shared, appLimits }, app)]];
+    const logins = loginsOf(kitNetworks[platform]).flatMap((parts) => {
+      const app = appOf(parts.tables.appOf ?? platform, config);
+      return app === null ? [] : [networkOf(parts, { ...shared, appLimits }, app)];
+    });
+    const [first, ...others] = logins;
+    return first === undefined ? [] : [[platform, joined([first, ...others], credentials)]];
   });
   return {
     ...(Object.fromEntries(ofKit) as Each<LiveNetwork>),

@@ -73,13 +73,15 @@ const accountOf = async ({ store, adapterOf, publishing }: Admin, { at, flag, ha
       `This installation does not publish on ${platform}: npm run doctor -- networks says what is missing.`,
     );
   }
-  if (adapter.removePost === undefined && !has('leave-it')) {
+  const by = { id, externalId: state.externalId, username: state.username };
+  const canRemove = adapter.removePost !== undefined && (await adapter.canRemove?.(by)) !== false;
+  if (!canRemove && !has('leave-it')) {
     throw new UsageError(
       `${rulesOf(platform).name} lets no program delete a post: add --leave-it, and delete it there by hand.`,
     );
   }
   const workspaceId = events[0]?.metadata.workspaceId ?? '';
-  return { adapter, platform, workspaceId, account: { id, externalId: state.externalId, username: state.username } };
+  return { adapter, platform, workspaceId, account: by };
 };
 
 export const checkNetwork = async (admin: Admin, given: Given): Promise<CommandOutput> => {

@@ -6,6 +6,8 @@ import type {
   RefusedConnect,
 } from '#contracts/ports/connector.ts';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
+import type { Platform } from '#schemas/common.ts';
 import { nobody } from '../shared/findings.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { Ask, NetworkClient } from './client.ts';
@@ -112,6 +114,8 @@ export interface ConsentOptions extends OAuthTools {
   readonly offer: OfferAccounts;
   /** Of the network, as people write it. */
   readonly name: string;
+  /** The network whose page of consent it is. Absent: its own. */
+  readonly by?: Platform;
   /** What the network says of a code and of a client that it refuses, where it has other errors than those of RFC 6749. */
   readonly says?: Pick<DoctorTables, 'refusesCode' | 'refusesClient'>;
 }
@@ -164,7 +168,7 @@ const unreadOf = (words: Words, name: string, answer: NotOk): RefusedConnect => 
 const revokeMs = 5_000;
 
 export const consentOf = (options: ConsentOptions): ConsentConnector => {
-  const { client, offer, oauth, name, says } = options;
+  const { client, offer, oauth, name, says, by } = options;
   const words = wordsOf(name);
   /**
    * The consent of an account that is not connected must not stay alive at the network, unless its end would end the
@@ -210,7 +214,8 @@ export const consentOf = (options: ConsentOptions): ConsentConnector => {
   };
   return {
     kind: 'consent',
-    title: 'By signing in there',
+    title: by === undefined ? 'By signing in there' : `By signing in to ${rulesOf(by).name}`,
+    ...(by === undefined ? {} : { by }),
     // The network asks who it is.
     usernameLabel: null,
     begin: async ({ redirectUri, state }) => {

@@ -316,3 +316,18 @@ export const noneLeft = async (
   const failure = failureOf('limited', 'quota', `${used} of ${limit} ${name} are out`);
   return { kind: 'rate_limited', retryAt: slot, failure };
 };
+
+/**
+ * The network alone knows it. Without an answer, and where no call can be made, the post is out all the same, and its figures
+ * bring the permalink. @param path of the post
+ */
+export const permalinkAt = async (
+  { client }: Pick<Bound, 'client'>,
+  subject: NetworkCall['subject'],
+  path: string,
+  signal: AbortSignal,
+): Promise<string | null> => {
+  const ask = { method: 'GET', path, query: { fields: 'id,permalink' } } as const;
+  const answer = await client.call(subject, ask, signal).catch(() => null);
+  return answer?.kind === 'ok' ? textIn(answer.body, 'permalink') : null;
+};

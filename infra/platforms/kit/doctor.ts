@@ -31,14 +31,14 @@ interface Examined extends OAuthTools {
 }
 
 export const examineApp = async (
-  { platform, oauth: table, doctor: tables }: NetworkTables,
+  { platform, appOf = platform, oauth: table, doctor: tables }: NetworkTables,
   { http, clock, config, origin }: AppDoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
   const { name } = rulesOf(platform);
-  const prefix = platform.toUpperCase();
+  const prefix = appOf.toUpperCase();
   const [idName, secretName] = [`${prefix}_CLIENT_ID`, `${prefix}_CLIENT_SECRET`];
-  const { id, ...set } = appSetOf(platform, config);
+  const { id, ...set } = appSetOf(appOf, config);
   if (id === null) {
     const remedy = `${tables.makeApp}, and set ${idName} and ${secretName}.`;
     return set.secret === null

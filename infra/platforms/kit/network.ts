@@ -6,6 +6,7 @@ import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { AccountSource } from '#contracts/ports/platform-account.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { readingOf, rulesOf } from '#domain/platforms/index.ts';
+import type { Members } from '../shared/members.ts';
 import type { NetworkApp } from './app.ts';
 import { NetworkClient } from './client.ts';
 import { consentOf, type OfferAccounts } from './consent.ts';
@@ -35,9 +36,13 @@ export interface NetworkParts {
   methods(bound: Bound): NetworkMethods;
   /** How the network calls us, signed with the secret of the app. Absent: it does not. */
   readonly inbox?: (secret: string, clientId: string) => NetworkInbox;
+  /** Another login by which accounts of the network come. Absent: there is one. */
+  readonly alsoBy?: NetworkParts;
+  /** Of a network with several: whether a credential came by this one. */
+  readonly takes?: (secret: Members) => boolean;
 }
 
-export interface KitNetwork {
+export interface KitNetwork extends Pick<NetworkParts, 'takes'> {
   readonly adapter: PlatformAdapter;
   readonly source: InsightsSource;
   readonly accounts?: AccountSource;
@@ -88,7 +93,13 @@ export const networkOf = (parts: NetworkParts, tools: Tools, app: NetworkApp): K
     source: { ...insights, fetchPostInsights, fetchAccountInsights },
     ...(parts.inbox === undefined || app.secret === null ? {} : { inbox: parts.inbox(app.secret, app.id) }),
     ...(choices === undefined ? {} : { accounts: { choices, ...(facts === undefined ? {} : { facts }) } }),
-    connectors: [consentOf({ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor })],
+    ...(parts.takes === undefined ? {} : { takes: parts.takes }),
+    connectors: [
+      consentOf({
+        ...{ ...oauthTools, client, offer: parts.offer, name, says: tables.doctor },
+        ...(tables.appOf === undefined ? {} : { by: tables.appOf }),
+      }),
+    ],
     ...(oauth.refresh === null && oauth.mint === undefined
       ? {}
       : {

@@ -60,6 +60,8 @@ export interface DoctorTables {
 
 export interface NetworkTables extends ErrorTables, LimitTables {
   readonly platform: Platform;
+  /** The network whose app and whose page of consent it uses. Absent: its own. */
+  readonly appOf?: Platform;
   /** Of every call below `{api}`; `{version}` is filled in. */
   readonly headers: Readonly<Record<string, string>>;
   /**

@@ -6,11 +6,11 @@ import {
   type PostInsightsAnswer,
   type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
-import { nextDayIn } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
+import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { listIn, type Members, textIn } from '../shared/members.ts';
 import { isGone } from './tables.ts';
@@ -87,17 +87,6 @@ export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =
     for (const post of posts) yield await figuresOf(call, account, post, bound.clock());
   };
 
-const zone = 'America/Los_Angeles';
-const dayMs = 86_400_000;
-const dayIn = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
-
-/** A day, so many days later. */
-const later = (day: string, days: number): string =>
-  new Date(Date.parse(`${day}T00:00:00Z`) + days * dayMs).toISOString().slice(0, 10);
-
-/** The second with which a day of California begins, some hours after that of UTC. */
-const beginOf = (day: string): string => String(nextDayIn(zone, Date.parse(`${day}T00:00:00Z`)) / 1_000);
-
 /** Followers by what they are; Threads tells it of accounts with 100 of them, one breakdown a call. */
 const demographicsOf = async (call: Call, path: string): Promise<Members> => {
   const found: Record<string, Members> = {};
@@ -116,16 +105,15 @@ export const accountFigures =
     const call = callsOf(bound, account, signal);
     const { clock } = bound;
     const path = `${account.externalId}/threads_insights`;
-    const ofDay = (day: string) =>
-      insightsOf(call, path, ['views', 'clicks'], { since: beginOf(day), until: beginOf(later(day, 1)) });
+    const ofDay = (day: string) => insightsOf(call, path, ['views', 'clicks'], spanOfDay(day));
     const who = await call(account.externalId, me.query);
     if (who.kind !== 'ok') return withoutFigures(who, clock());
-    const yesterday = later(dayIn.format(clock()), -1);
+    const yesterday = yesterdayOf(clock());
     const newest = await ofDay(yesterday);
     if ('kind' in newest) return withoutFigures(newest, clock());
     const earlier: ReportedDay[] = [];
     for (let before = 1; before < accountDays; before += 1) {
-      const day = later(yesterday, -before);
+      const day = laterDay(yesterday, -before);
       const data = await ofDay(day);
       if (!('kind' in data) && data.length > 0) earlier.push({ day, raw: { threads_insights: { data } } });
     }

@@ -9,6 +9,7 @@ import {
   mayBeOut,
   noneLeft,
   type PostQuota,
+  permalinkAt,
 } from '../kit/containers.ts';
 import {
   beforeBoundary,
@@ -87,19 +88,9 @@ export const publish =
     const externalId = madeBy(answer);
     if (externalId === null) return noIdOfPost;
     const publishedAt = new Date(clock()).toISOString();
-    const permalink = await permalinkOf(bound, request, externalId, signal);
+    const permalink = await permalinkAt(bound, subject, at(externalId), signal);
     return { kind: 'published', externalId, permalink, publishedAt };
   };
-
-/**
- * Threads alone knows it. Without an answer, and where no call can be made, the post is out all the same, and its figures
- * bring the permalink.
- */
-const permalinkOf = async ({ client }: Bound, request: PublishRequest, id: string, signal: AbortSignal) => {
-  const ask = { method: 'GET', path: at(id), query: { fields: 'id,permalink' } } as const;
-  const answer = await client.call(subjectOf(request), ask, signal).catch(() => null);
-  return answer?.kind === 'ok' ? textIn(answer.body, 'permalink') : null;
-};
 
 /** Of the time of a try this share is for the container; the rest is for the call. */
 const forContainer = 0.6;

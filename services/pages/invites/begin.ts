@@ -6,7 +6,7 @@ import type { Deps } from '#services/api/call/deps.ts';
 import { keepAttempt, newSecretText } from './attempts.ts';
 import { codePath, type KeptCode } from './code.ts';
 import { connectAccount } from './connect-account.ts';
-import type { Wanted } from './form.ts';
+import { nameOfWay, type Wanted } from './form.ts';
 import type { OpenInvite } from './open-invite.ts';
 import { type InviteTools, refusedBy } from './tools.ts';
 
@@ -16,7 +16,11 @@ import { type InviteTools, refusedBy } from './tools.ts';
 export const redirectUriOf = ({ consoleUrl }: Pick<Deps, 'consoleUrl'>): string => `${consoleUrl()}/connect/callback`;
 
 /** What an attempt keeps until the network sends the browser back. */
-export type KeptForConsent = { readonly connector: Readonly<Record<string, Json>>; readonly timezone: string | null };
+export type KeptForConsent = {
+  readonly connector: Readonly<Record<string, Json>>;
+  readonly timezone: string | null;
+  readonly way: string;
+};
 
 type Begin<C> = (
   tools: InviteTools,
@@ -45,7 +49,7 @@ const consent: Begin<ConsentConnector> = async (tools, ctx, open, { platform, ti
   const asked = { username, redirectUri: redirectUriOf(tools.deps), state };
   const begun = await tools.ask(open.workspaceId, (signal) => connector.begin(asked, signal));
   if (begun.kind === 'refused') throw refusedBy(tools.deps, platform, begun);
-  const kept: KeptForConsent = { connector: begun.kept, timezone };
+  const kept: KeptForConsent = { connector: begun.kept, timezone, way: nameOfWay(connector) };
   await keepAttempt(tools, ctx, open, { kind: 'consent', platform, kept, token: state });
   faultPoint('connect:after-attempt');
   return begun.url;

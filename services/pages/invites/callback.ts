@@ -4,7 +4,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { attemptOf, type OpenAttempt, showEnded } from './attempts.ts';
 import { type KeptForConsent, redirectUriOf } from './begin.ts';
 import { connectOffered } from './choice.ts';
-import { waysOf } from './form.ts';
+import { nameOfWay, waysOf } from './form.ts';
 import { goOrShow } from './show-invite.ts';
 import { type InviteTools, refuse, refusedBy } from './tools.ts';
 
@@ -32,8 +32,8 @@ export const callback =
     });
     if (attempt === null) return showEnded(ctx);
     faultPoint('connect:after-take');
-    const { open, platform } = attempt;
-    await goOrShow(tools, ctx, open, { platform, way: 'consent' }, async () =>
+    const { open, platform, kept } = attempt;
+    await goOrShow(tools, ctx, open, { platform, way: kept.way }, async () =>
       connectOffered(tools, ctx, attempt, await finished(tools, attempt, answer)),
     );
   };
@@ -43,7 +43,9 @@ const finished = async (
   { open, platform, kept }: OpenAttempt<KeptForConsent>,
   answer: ReadonlyMap<string, string>,
 ) => {
-  const connector = waysOf(tools.deps, platform).find((one): one is ConsentConnector => one.kind === 'consent');
+  const connector = waysOf(tools.deps, platform).find(
+    (one): one is ConsentConnector => one.kind === 'consent' && nameOfWay(one) === kept.way,
+  );
   if (connector === undefined) throw refuse('That network cannot be connected here any more.');
   const redirectUri = redirectUriOf(tools.deps);
   const done = await tools.ask(open.workspaceId, (signal) =>

@@ -14,7 +14,7 @@ import { refuse } from './tools.ts';
 /** As the guest sent it. */
 export interface Typed {
   readonly platform: Platform | null;
-  /** Kind of the connector; empty: the form, as the sandbox has no other way. */
+  /** See `nameOfWay`; empty: the form, as the sandbox has no other way. */
   readonly way: string;
   readonly username: string;
   readonly timezone: string;
@@ -55,6 +55,12 @@ export const readForm = async (ctx: Context): Promise<Typed> => {
 export const waysOf = ({ live }: Pick<Deps, 'live'>, platform: Platform): readonly Connector[] =>
   live?.connectors[platform] ?? [];
 
+/** What names a way in the form: its kind, and where two of a kind would be one, the network on whose page the guest signs in. */
+export const nameOfWay = (connector: Connector | null): string => {
+  if (connector === null) return 'form';
+  return connector.kind === 'consent' && connector.by !== undefined ? `consent-${connector.by}` : connector.kind;
+};
+
 /** A handle of Bluesky is the name of a host (RFC 1035). */
 export const longestUsername = 253;
 
@@ -77,7 +83,7 @@ export const checked = (deps: Deps, typed: Typed, { state, mode }: OpenInvite): 
   const { platform, way, timezone, secrets } = typed;
   if (platform === null || !state.platforms.includes(platform)) throw refuse('This link is not for that network.');
   if (!connectable(mode, state.platforms, liveNetworksOf(deps)).includes(platform)) throw refuse(noSuchWay);
-  const connector = mode === 'test' ? null : waysOf(deps, platform).find(({ kind }) => kind === way);
+  const connector = mode === 'test' ? null : waysOf(deps, platform).find((one) => nameOfWay(one) === way);
   if (connector === undefined) throw refuse(noSuchWay);
   const username = typed.username.replace(/^@/, '');
   if (asksUsername(connector) && (username === '' || username.length > longestUsername || /\p{C}/u.test(username))) {

@@ -2,7 +2,7 @@ import type { ConnectField, Connector } from '#contracts/ports/connector.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import { alertOf, escapeHtml, expiry, page } from '#services/shell/page.ts';
-import { longestUsername } from './form.ts';
+import { longestUsername, nameOfWay } from './form.ts';
 
 /** The pages that a guest sees. They escape every text that a person has typed. */
 
@@ -17,7 +17,7 @@ export interface ConnectedAccount {
 export interface RefusedForm {
   /** Null: none of those of the link. */
   readonly platform: Platform | null;
-  /** Kind of the connector. */
+  /** See `nameOfWay`. */
   readonly way: string;
   readonly username: string;
   readonly timezone: string;
@@ -71,15 +71,17 @@ interface Way {
   readonly isOnly: boolean;
 }
 
-const kindOf = ({ connector }: Way): string => connector?.kind ?? 'form';
+const isRefused = ({ platform, connector }: Way, refused: RefusedForm): boolean =>
+  refused.platform === platform && refused.way === nameOfWay(connector);
 
-const isRefused = (way: Way, refused: RefusedForm): boolean =>
-  refused.platform === way.platform && refused.way === kindOf(way);
+/** Where the guest goes. */
+const placeOf = ({ platform, connector }: Way): string =>
+  escapeHtml(rulesOf((connector?.kind === 'consent' ? connector.by : undefined) ?? platform).name);
 
 const form = (way: Way, path: string, refused: RefusedForm | null): string => {
   const { platform, connector, isOnly } = way;
   const name = escapeHtml(rulesOf(platform).name);
-  const kind = kindOf(way);
+  const [kind, place] = [nameOfWay(connector), placeOf(way)];
   const title = isOnly || connector === null ? name : `${name}: ${escapeHtml(lowerFirst(connector.title))}`;
   const { username = '', timezone = '', words = null } = refused !== null && isRefused(way, refused) ? refused : {};
   const usernameLabel = usernameLabelOf(connector);
@@ -98,10 +100,10 @@ const form = (way: Way, path: string, refused: RefusedForm | null): string => {
   ];
   return `<form method="post" action="${escapeHtml(path)}">
 <fieldset><legend>${title}</legend>
-${[alertOf(words), ...aboutOf(connector, name)].join('\n')}
+${[alertOf(words), ...aboutOf(connector, place)].join('\n')}
 <input type="hidden" name="platform" value="${platform}"><input type="hidden" name="way" value="${kind}">
 ${fields.join('\n')}
-<button type="submit">${buttonOf(connector, name)}</button>
+<button type="submit">${buttonOf(connector, place)}</button>
 </fieldset></form>`;
 };
 

@@ -30,6 +30,7 @@ export const adapterMembers: { readonly [Member in keyof Required<PlatformAdapte
   comment: 'outward',
   afterStep: 'outward',
   removePost: 'outward',
+  canRemove: 'question',
   nativeScheduler: 'scheduler',
 };
 export const schedulerMembers: { readonly [Member in keyof Required<NativeScheduler>]: Kind } = {

@@ -178,6 +178,10 @@ function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
 export const facebook: NetworkRules = {
   platform: 'facebook',
   name: 'Facebook',
+  app: {
+    addresses: { api: 'https://graph.facebook.com', authorize: 'https://www.facebook.com' },
+    version: 'v27.0',
+  },
   text: {
     limits: [{ unit: 'code_points', limit: 63_206 }],
   },

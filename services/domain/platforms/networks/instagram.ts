@@ -166,6 +166,14 @@ const notStory: readonly MediaUse[] = ['feed', 'carousel', 'reel'];
 export const instagram: NetworkRules = {
   platform: 'instagram',
   name: 'Instagram',
+  app: {
+    addresses: {
+      api: 'https://graph.instagram.com',
+      authorize: 'https://www.instagram.com/oauth/authorize',
+      tokens: 'https://api.instagram.com',
+    },
+    version: 'v27.0',
+  },
   text: {
     limits: [
       { unit: 'code_points', limit: 2200 },

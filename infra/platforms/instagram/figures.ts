@@ -1,0 +1,204 @@
+import {
+  accountDays,
+  type InsightsAccount,
+  type InsightsSource,
+  type InsightsSubject,
+  type PostInsightsAnswer,
+  type ReportedDay,
+} from '#contracts/ports/platform-insights.ts';
+import type { PostFigures } from '#schemas/insights.ts';
+import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
+import { isLeftOut, metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
+import type { Bound } from '../kit/network.ts';
+import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
+import { at, isMediaId } from '../meta/graph.ts';
+import { listIn, type Members, textIn } from '../shared/members.ts';
+import { edgeOf } from './find.ts';
+import { isByFacebook } from './publish.ts';
+import { isGone } from './tables.ts';
+
+/**
+ * Figures of posts, one by one, each by the set of metrics of its kind, and of the account by days of California. "Instagram
+ * Media Insights", "Instagram User Insights".
+ */
+
+type Query = Readonly<Record<string, string>>;
+type Call = (path: string, query: Query) => Promise<NetworkAnswer>;
+type Listed = readonly Members[];
+
+const callsOf = ({ client }: Bound, { id }: InsightsAccount, signal: AbortSignal): Call => {
+  const subject = { accountId: id, targetId: null };
+  return async (path, query) => {
+    signal.throwIfAborted();
+    const answer = await client.call(subject, { method: 'GET', path, query }, signal);
+    signal.throwIfAborted();
+    return answer;
+  };
+};
+
+/** Metrics that Instagram refuses cost no others. */
+const insightsOf = async (
+  call: Call,
+  path: string,
+  metrics: readonly string[],
+  more: Query = {},
+): Promise<Listed | NotOk> => {
+  const asked = await metricsOf(metrics, (some) => call(path, { metric: some.join(','), ...more }));
+  return asked.kind === 'asked' ? [...new Set(asked.bodies.values())].flatMap((body) => listIn(body, 'data')) : asked;
+};
+
+type Field = keyof PostFigures;
+
+/** One metric of another kind fails the whole call: each kind has its own set. */
+interface Kind {
+  readonly metrics: readonly string[];
+  /** Metrics that want a call of their own, and the breakdown with which it asks. */
+  readonly apart: Readonly<Record<string, Query>>;
+  readonly fields: readonly Field[];
+}
+
+const ofAll = ['views', 'reach', 'shares', 'total_interactions', 'reposts'];
+const afterwards = ['follows', 'profile_visits'];
+const activity = { profile_activity: { breakdown: 'action_type' } };
+const liked = ['likes', 'comments', 'saved'];
+const fieldsOfAll: readonly Field[] = ['impressions', 'reach', 'shares', 'totalInteractions', 'reposts', 'permalink'];
+const fieldsAfterwards: readonly Field[] = ['follows', 'profileVisits', 'profileActivity'];
+const fieldsLiked: readonly Field[] = ['likes', 'comments', 'saves'];
+
+const kinds: Readonly<Record<'feed' | 'reel' | 'story', Kind>> = {
+  feed: {
+    ...{ metrics: [...ofAll, ...liked, ...afterwards], apart: activity },
+    fields: [...fieldsOfAll, ...fieldsLiked, ...fieldsAfterwards],
+  },
+  reel: {
+    metrics: [...ofAll, ...liked, 'ig_reels_avg_watch_time', 'ig_reels_video_view_total_time', 'reels_skip_rate'],
+    apart: {},
+    fields: [...fieldsOfAll, ...fieldsLiked, 'videoViews', 'watchTimeMinutes', 'avgViewDurationSeconds', 'skipRate'],
+  },
+  story: {
+    metrics: [...ofAll, 'replies', ...afterwards],
+    apart: { ...activity, navigation: { breakdown: 'story_navigation_action_type' } },
+    fields: [...fieldsOfAll, ...fieldsAfterwards, 'comments', 'navigation', 'linkClicks'],
+  },
+};
+
+/** With Facebook Login alone. */
+const ofLinks = { link_clicks: {} };
+
+/** Of our clock and Instagram's. */
+const skewMs = 120_000;
+
+/** Whether the account lists the post: those of the minutes in which it went out. */
+const isListed = async (
+  call: Call,
+  { externalId: user }: InsightsAccount,
+  { externalId, publishedAt, use }: InsightsSubject,
+): Promise<boolean | NotOk> => {
+  const second = (ms: number): string => String(Math.floor((Date.parse(publishedAt) + ms) / 1_000));
+  const span: Query = use === 'story' ? {} : { since: second(-skewMs), until: second(skewMs) };
+  const listed = await call(edgeOf(user, use === 'story'), { fields: 'id', limit: '100', ...span });
+  return listed.kind === 'ok' ? listIn(listed.body, 'data').some(({ id }) => id === externalId) : listed;
+};
+
+const figuresOf = async (
+  bound: Bound,
+  call: Call,
+  account: InsightsAccount,
+  post: InsightsSubject,
+): Promise<PostInsightsAnswer> => {
+  const { externalId, use } = post;
+  const now = bound.clock();
+  if (!isMediaId(externalId)) return { kind: 'unavailable', reason: 'this is no id of a post' };
+  const shown = await call(at(externalId), { fields: 'id,permalink' });
+  if (shown.kind !== 'ok') {
+    if (shown.kind !== 'refused' || !isGone(shown)) return withoutFigures(shown, now);
+    // Meta was seen not to find what is there: a post is removed where the list lacks it too.
+    const listed = await isListed(call, account, post);
+    if (typeof listed !== 'boolean') return withoutFigures(listed, now);
+    if (listed) return withoutFigures(shown, now);
+    return { kind: 'removed', raw: null, observedAt: observedAt(shown.headers, now) };
+  }
+  const kind = kinds[use === 'reel' || use === 'story' ? use : 'feed'];
+  const path = at(`${externalId}/insights`);
+  const data = await insightsOf(call, path, kind.metrics);
+  // A story that few have seen has none yet: "Not enough viewers".
+  if ('kind' in data && !(use === 'story' && isLeftOut(data) && !isUnpermitted(data))) return withoutFigures(data, now);
+  const all: Members[] = 'kind' in data ? [] : [...data];
+  const apart: Kind['apart'] = { ...kind.apart, ...(use === 'story' && isByFacebook(bound) ? ofLinks : {}) };
+  for (const [metric, query] of Object.entries(apart)) {
+    const more = await insightsOf(call, path, [metric], query);
+    if (!('kind' in more)) all.push(...more);
+    else if (!isLeftOut(more)) return withoutFigures(more, now);
+  }
+  const raw = { media: shown.body, insights: { data: all } };
+  return { kind: 'reported', raw, observedAt: observedAt(shown.headers, now), fields: kind.fields };
+};
+
+const isUnpermitted = (answer: NotOk): boolean => answer.kind === 'refused' && answer.failure.category === 'permission';
+
+export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =>
+  async function* (_platform, account, posts, signal) {
+    signal.throwIfAborted();
+    const call = callsOf(bound, account, signal);
+    for (const post of posts) yield await figuresOf(bound, call, account, post);
+  };
+
+/** Followers by what they are; Instagram tells it of accounts with 100 of them, one breakdown a call. */
+const demographicsOf = async (call: Call, path: string): Promise<Members> => {
+  const found: Record<string, Members> = {};
+  const lifetime = { period: 'lifetime', metric_type: 'total_value', timeframe: 'this_month' };
+  for (const breakdown of ['country', 'city', 'age', 'gender']) {
+    const data = await insightsOf(call, path, ['follower_demographics'], { ...lifetime, breakdown });
+    // What it refuses of one it refuses of all.
+    if ('kind' in data) break;
+    found[breakdown] = { data };
+  }
+  return found;
+};
+
+const profileFields = 'id,username,name,profile_picture_url';
+
+export const accountFigures =
+  (bound: Bound): InsightsSource['fetchAccountInsights'] =>
+  async (_platform, account, signal) => {
+    const call = callsOf(bound, account, signal);
+    const { clock } = bound;
+    const path = at(`${account.externalId}/insights`);
+    const ofDay = async (day: string): Promise<Members | NotOk> => {
+      const span = { period: 'day', metric_type: 'total_value', ...spanOfDay(day) };
+      const data = await insightsOf(call, path, ['accounts_engaged', 'profile_links_taps', 'profile_views'], span);
+      if ('kind' in data) return data;
+      const views = await insightsOf(call, path, ['views'], { ...span, breakdown: 'media_product_type' });
+      if ('kind' in views && !isLeftOut(views)) return views;
+      return { insights: { data }, ...('kind' in views ? {} : { views: { data: views } }) };
+    };
+    const user = await call(at(account.externalId), { fields: `${profileFields},followers_count` });
+    if (user.kind !== 'ok') return withoutFigures(user, clock());
+    const yesterday = yesterdayOf(clock());
+    const newest = await ofDay(yesterday);
+    if (isNotOk(newest)) return withoutFigures(newest, clock());
+    const earlier: ReportedDay[] = [];
+    for (let before = 1; before < accountDays; before += 1) {
+      const day = laterDay(yesterday, -before);
+      const raw = await ofDay(day);
+      if (!isNotOk(raw)) earlier.push({ day, raw });
+    }
+    return {
+      ...{ kind: 'reported', figuresOf: yesterday, earlier, profile: profileOf(user.body) },
+      raw: { user: user.body, ...newest, follower_demographics: await demographicsOf(call, path) },
+      observedAt: observedAt(user.headers, clock()),
+      fields: [
+        ...(['followerCount', 'profileViews', 'accountsEngaged', 'profileLinkTaps'] as const),
+        ...(['videoViews', 'contentPlays', 'demographics'] as const),
+      ],
+    };
+  };
+
+/** An answer has members of its own names, and none is `kind`. */
+const isNotOk = (one: Members | NotOk): one is NotOk => typeof one.kind === 'string';
+
+export const profileOf = (body: Members) => ({
+  username: textIn(body, 'username') || null,
+  displayName: textIn(body, 'name') || null,
+  avatarUrl: textIn(body, 'profile_picture_url') || null,
+});

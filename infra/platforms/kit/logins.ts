@@ -1,0 +1,90 @@
+import type { CredentialStore } from '#contracts/ports/credentials.ts';
+import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
+import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
+import type { Members } from '../shared/members.ts';
+import { failureOf } from './errors.ts';
+import type { KitNetwork } from './network.ts';
+
+/** A network to which accounts come by several logins, each with an app and addresses of its own: the login of an account acts for it. */
+
+type Each = readonly [KitNetwork, ...KitNetwork[]];
+
+const takes =
+  (secret: Members) =>
+  (network: KitNetwork): boolean =>
+    network.takes?.(secret) ?? true;
+
+/**
+ * The one by which the account came. Where the operator has taken its app away, or where there is no credential, the first one
+ * says of the account that it needs a new consent.
+ */
+const chooser =
+  (networks: Each, credentials: Pick<CredentialStore, 'read'>) =>
+  async ({ id }: { readonly id: string }): Promise<KitNetwork> => {
+    const kept = await credentials.read(id);
+    return (kept === null ? undefined : networks.find(takes(kept.secret))) ?? networks[0];
+  };
+
+/** What the app of one login signed is refused by the other. */
+const inboxOf = (networks: Each): NetworkInbox | undefined => {
+  const inboxes = networks.flatMap(({ inbox }) => inbox ?? []);
+  const [first] = inboxes;
+  return first === undefined
+    ? undefined
+    : {
+        verify: (call, now) => {
+          const verdicts = inboxes.map((one) => one.verify(call, now));
+          return verdicts.find(({ kind }) => kind !== 'refused') ?? first.verify(call, now);
+        },
+      };
+};
+
+const cannotRemove = {
+  kind: 'not_removed',
+  failure: failureOf('permission', null, 'by the login of this account no program deletes a post'),
+} as const;
+
+const adapterOf = (networks: Each, of: ReturnType<typeof chooser>): PlatformAdapter => ({
+  ...networks[0].adapter,
+  publish: async (request, steps) => (await of(request.account)).adapter.publish(request, steps),
+  reconcile: async (request, boundary, handle) =>
+    (await of(request.account)).adapter.reconcile(request, boundary, handle),
+  findPosts: async (request) =>
+    (await of(request.account)).adapter.findPosts?.(request) ?? { kind: 'not_askable' as const },
+  comment: async (request, signal) => (await of(request.account)).adapter.comment(request, signal),
+  removePost: async (request, signal) =>
+    (await of(request.account)).adapter.removePost?.(request, signal) ?? cannotRemove,
+  canRemove: async (account) => (await of(account)).adapter.removePost !== undefined,
+});
+
+const sourceOf = (networks: Each, of: ReturnType<typeof chooser>): InsightsSource => ({
+  ...networks[0].source,
+  async *fetchPostInsights(platform, account, posts, signal) {
+    yield* (await of(account)).source.fetchPostInsights(platform, account, posts, signal);
+  },
+  fetchAccountInsights: async (platform, account, signal) =>
+    (await of(account)).source.fetchAccountInsights(platform, account, signal),
+});
+
+export const joined = (networks: Each, credentials: Pick<CredentialStore, 'read'>): KitNetwork => {
+  const [first, ...others] = networks;
+  if (others.length === 0) return first;
+  const of = chooser(networks, credentials);
+  const inbox = inboxOf(networks);
+  const bySecret = (secret: Members): KitNetwork => networks.find(takes(secret)) ?? first;
+  return {
+    adapter: adapterOf(networks, of),
+    source: sourceOf(networks, of),
+    connectors: networks.flatMap(({ connectors }) => connectors),
+    refresher: async (former, signal, owner) =>
+      bySecret(former.secret).refresher?.(former, signal, owner) ?? {
+        ...({ kind: 'refused', reason: 'the network renews no token' } as const),
+      },
+    refreshWindowMs: Math.max(...networks.map(({ refreshWindowMs }) => refreshWindowMs ?? 0)),
+    // A login without such a call has nothing to take back.
+    revoker: async (credential, accountId, signal) =>
+      bySecret(credential.secret).revoker?.(credential, accountId, signal) ?? 'revoked',
+    ...(inbox === undefined ? {} : { inbox }),
+  };
+};
