@@ -141,7 +141,10 @@ export const built = async (
   return ready(making('post', whole(ids)));
 };
 
-/** The same, made anew where another may go well. @param former checkpoints that it goes on from */
+/**
+ * The same, made anew where another may go well: of a carousel the child that broke alone, and where the parent broke, all of
+ * them. @param former checkpoints that it goes on from
+ */
 const readyContainer = async (
   forms: ContainerForms,
   work: ContainerWork,
@@ -149,12 +152,16 @@ const readyContainer = async (
   steps: PublishSteps,
   former: readonly Checkpoint[],
 ): Promise<Container | Failed> => {
-  const checkpoint: PublishSteps['checkpoint'] = (step, data) => steps.checkpoint(step, data);
+  let known = [...former];
+  const checkpoint: PublishSteps['checkpoint'] = async (step, data) => {
+    await steps.checkpoint(step, data);
+    known.push({ attempt: 0, step, data, deadline: null });
+  };
   for (let build = 1; ; build += 1) {
-    const checkpoints = build > 1 ? [] : former;
-    const ready = await built(forms, work, post, { checkpoint, checkpoints });
+    const ready = await built(forms, work, post, { checkpoint, checkpoints: known });
     if (!isUploadFailed(ready) || build >= forms.maxBuilds) return ready;
     if (ready.kind !== 'failed' || !forms.mayPass.test(ready.failure.platformCode ?? '')) return ready;
+    if (ready.failure.mediaId === null) known = [];
     await work.bound.pause(betweenBuildsMs, work.signal);
   }
 };
