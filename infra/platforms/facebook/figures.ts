@@ -6,42 +6,25 @@ import {
   type PostInsightsAnswer,
   type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
-import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
-import { isLeftOut, metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
+import type { NotOk } from '../kit/errors.ts';
+import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
+import { type Call, callsOf, dayIn, dayMs, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
 import { isMediaId } from '../meta/graph.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { isGone } from './find.ts';
 import { filesOf, timeIn } from './post.ts';
-import { isPostId, reading } from './tables.ts';
+import { isPostId } from './tables.ts';
 
 /**
  * Figures of posts, one by one, and of the page by its days: "Page Insights", "Video Insights" of the Graph API, after the
  * retirements of 2025-11-15 and 2026-06-15.
  */
 
-type Call = (path: string, query: Readonly<Record<string, string>>) => Promise<NetworkAnswer>;
-
-const callsOf = ({ client }: Bound, { id }: InsightsAccount, signal: AbortSignal): Call => {
-  const subject = { accountId: id, targetId: null };
-  return async (path, query) => {
-    signal.throwIfAborted();
-    const answer = await client.call(subject, reading(path, query), signal);
-    signal.throwIfAborted();
-    return answer;
-  };
-};
-
-/** A metric that Facebook refuses, as it does one that it has retired, costs no others. A list of none is no refusal. */
-const insightsOf = async (
-  call: Call,
-  path: string,
-  metrics: readonly string[],
-  more: Readonly<Record<string, string>> = {},
-): Promise<readonly Members[] | NotOk> => {
-  const asked = await metricsOf(metrics, (some) => call(path, { metric: some.join(','), ...more }));
-  if (asked.kind !== 'asked') return isLeftOut(asked) ? [] : asked;
-  return [...new Set(asked.bodies.values())].flatMap((body) => listIn(body, 'data'));
+/** A list of none is no refusal: the owner may have left a permission out. */
+const listsOf = async (...asked: Parameters<typeof insightsOf>): Promise<readonly Members[] | NotOk> => {
+  const data = await insightsOf(...asked);
+  return isRefused(data) && isLeftOut(data) ? [] : data;
 };
 
 const isRefused = (data: readonly Members[] | NotOk): data is NotOk => 'kind' in data;
@@ -61,19 +44,6 @@ const plain = 'id,permalink_url,shares,attachments{media_type,target{id},subatta
 /** Without `pages_read_user_content` Facebook refuses the whole call. */
 const counted = `${plain},reactions.summary(total_count).limit(0),comments.summary(true).limit(0)`;
 
-/** Of our clock and Facebook's. */
-const skewMs = 120_000;
-
-/** What Facebook does not show may be closed to us, or be a fault of the hour: it is gone where its page shows, and lists it no more. */
-const goneOf = async (call: Call, { externalId: page }: InsightsAccount, post: InsightsSubject) => {
-  const from = Date.parse(post.publishedAt);
-  const second = (ms: number): string => String(Math.floor((from + ms) / 1_000));
-  const query = { fields: 'id', limit: '100', since: second(-skewMs), until: second(skewMs) };
-  const listed = await call(`${page}/published_posts`, query);
-  if (listed.kind !== 'ok') return listed;
-  return Array.isArray(listed.body.data) && listIn(listed.body, 'data').every(({ id }) => id !== post.externalId);
-};
-
 const figuresOf = async (
   call: Call,
   account: InsightsAccount,
@@ -87,36 +57,23 @@ const figuresOf = async (
   const shown = isLess ? await call(id, { fields: plain }) : all;
   if (shown.kind !== 'ok') {
     if (shown.kind !== 'refused' || !isGone(shown) || use === 'story') return withoutFigures(shown, now);
-    const gone = await goneOf(call, account, post);
-    if (typeof gone !== 'boolean') return withoutFigures(gone, now);
-    if (!gone) return withoutFigures(shown, now);
-    return { kind: 'removed', raw: null, observedAt: observedAt(shown.headers, now) };
+    return figuresOfMissing(call, `${account.externalId}/published_posts`, post, shown, now);
   }
   const { attachments: _, ...node } = shown.body;
   const at = observedAt(shown.headers, now);
   // What Facebook tells of stories is 0 for many that people have seen.
   if (use === 'story') return { kind: 'reported', raw: { post: node }, observedAt: at };
-  const data = await insightsOf(call, `${id}/insights`, hasVideo ? ofPostWithVideo : ofPost, { period: 'lifetime' });
+  const data = await listsOf(call, `${id}/insights`, hasVideo ? ofPostWithVideo : ofPost, { period: 'lifetime' });
   if (isRefused(data)) return withoutFigures(data, now);
   const raw = { post: node, insights: { data } };
   const video = hasVideo ? (filesOf(shown.body).find(isMediaId) ?? null) : null;
   if (video === null) return { kind: 'reported', raw, observedAt: at };
-  const watched = await insightsOf(call, `${video}/video_insights`, ofVideo[use === 'reel' ? 'reel' : 'feed']);
+  const watched = await listsOf(call, `${video}/video_insights`, ofVideo[use === 'reel' ? 'reel' : 'feed']);
   if (isRefused(watched)) return withoutFigures(watched, now);
   return { kind: 'reported', raw: { ...raw, video_insights: { data: watched } }, observedAt: at };
 };
 
-export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =>
-  async function* (_platform, account, posts, signal) {
-    signal.throwIfAborted();
-    const call = callsOf(bound, account, signal);
-    for (const post of posts) yield await figuresOf(call, account, post, bound.clock());
-  };
-
-/** Days of pages end at midnight of California. */
-const zone = 'America/Los_Angeles';
-const dayMs = 86_400_000;
-const dayIn = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
+export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] => postByPost(bound, figuresOf);
 
 const ofDay = ['page_media_view', 'page_views_total', 'page_total_actions', 'page_video_views', 'page_video_view_time'];
 const ofFollowers = ['page_follows_country', 'page_follows_city'];
@@ -152,9 +109,9 @@ export const accountFigures =
     if (who.kind !== 'ok') return withoutFigures(who, clock());
     const second = (days: number): string => String(Math.floor((clock() - days * dayMs) / 1_000));
     const span = { period: 'day', since: second(accountDays + 1), until: second(0) };
-    const data = await insightsOf(call, `${page}/insights`, ofDay, span);
+    const data = await listsOf(call, `${page}/insights`, ofDay, span);
     if (isRefused(data)) return withoutFigures(data, clock());
-    const followers = await insightsOf(call, `${page}/insights`, ofFollowers, span);
+    const followers = await listsOf(call, `${page}/insights`, ofFollowers, span);
     if (isRefused(followers)) return withoutFigures(followers, clock());
     // The day that goes on has no end yet.
     const [newest, ...earlier] = daysOf(data).filter(({ day }) => day < dayIn.format(clock()));
