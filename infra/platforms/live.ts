@@ -14,6 +14,7 @@ import type { PushedPosts } from '#contracts/ports/pushed-posts.ts';
 import type { AppSettings } from '#domain/platforms/rules.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
+import { facebookNetwork } from './facebook/index.ts';
 import { instagramNetwork } from './instagram/index.ts';
 import { appOf } from './kit/app.ts';
 import { joined } from './kit/logins.ts';
@@ -80,6 +81,7 @@ export interface LiveNetworks {
 
 /** The networks of the kit. */
 export const kitNetworks: Each<NetworkParts> = {
+  facebook: facebookNetwork,
   instagram: instagramNetwork,
   linkedin: linkedinNetwork(),
   pinterest: pinterestNetwork,

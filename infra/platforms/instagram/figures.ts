@@ -7,13 +7,13 @@ import {
   type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { PostFigures } from '#schemas/insights.ts';
-import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
-import { isLeftOut, metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
+import type { NotOk } from '../kit/errors.ts';
+import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
-import { at, isMediaId } from '../meta/graph.ts';
-import { listIn, type Members, textIn } from '../shared/members.ts';
-import { edgeOf } from './find.ts';
+import { type Call, callsOf, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
+import { isMediaId } from '../meta/graph.ts';
+import { type Members, textIn } from '../shared/members.ts';
 import { isByFacebook } from './publish.ts';
 import { isGone } from './tables.ts';
 
@@ -23,29 +23,6 @@ import { isGone } from './tables.ts';
  */
 
 type Query = Readonly<Record<string, string>>;
-type Call = (path: string, query: Query) => Promise<NetworkAnswer>;
-type Listed = readonly Members[];
-
-const callsOf = ({ client }: Bound, { id }: InsightsAccount, signal: AbortSignal): Call => {
-  const subject = { accountId: id, targetId: null };
-  return async (path, query) => {
-    signal.throwIfAborted();
-    const answer = await client.call(subject, { method: 'GET', path, query }, signal);
-    signal.throwIfAborted();
-    return answer;
-  };
-};
-
-/** Metrics that Instagram refuses cost no others. */
-const insightsOf = async (
-  call: Call,
-  path: string,
-  metrics: readonly string[],
-  more: Query = {},
-): Promise<Listed | NotOk> => {
-  const asked = await metricsOf(metrics, (some) => call(path, { metric: some.join(','), ...more }));
-  return asked.kind === 'asked' ? [...new Set(asked.bodies.values())].flatMap((body) => listIn(body, 'data')) : asked;
-};
 
 type Field = keyof PostFigures;
 
@@ -85,46 +62,29 @@ const kinds: Readonly<Record<'feed' | 'reel' | 'story', Kind>> = {
 /** With Facebook Login alone. */
 const ofLinks = { link_clicks: {} };
 
-/** Of our clock and Instagram's. */
-const skewMs = 120_000;
-
-/** Whether the account lists the post: those of the minutes in which it went out. */
-const isListed = async (
-  call: Call,
-  { externalId: user }: InsightsAccount,
-  { externalId, publishedAt, use }: InsightsSubject,
-): Promise<boolean | NotOk> => {
-  const second = (ms: number): string => String(Math.floor((Date.parse(publishedAt) + ms) / 1_000));
-  const span: Query = use === 'story' ? {} : { since: second(-skewMs), until: second(skewMs) };
-  const listed = await call(edgeOf(user, use === 'story'), { fields: 'id', limit: '100', ...span });
-  return listed.kind === 'ok' ? listIn(listed.body, 'data').some(({ id }) => id === externalId) : listed;
-};
-
 const figuresOf = async (
-  bound: Bound,
+  isOfFacebook: boolean,
   call: Call,
   account: InsightsAccount,
   post: InsightsSubject,
+  now: number,
 ): Promise<PostInsightsAnswer> => {
   const { externalId, use } = post;
-  const now = bound.clock();
   if (!isMediaId(externalId)) return { kind: 'unavailable', reason: 'this is no id of a post' };
-  const shown = await call(at(externalId), { fields: 'id,permalink' });
+  const shown = await call(externalId, { fields: 'id,permalink' });
   if (shown.kind !== 'ok') {
     if (shown.kind !== 'refused' || !isGone(shown)) return withoutFigures(shown, now);
-    // Meta was seen not to find what is there: a post is removed where the list lacks it too.
-    const listed = await isListed(call, account, post);
-    if (typeof listed !== 'boolean') return withoutFigures(listed, now);
-    if (listed) return withoutFigures(shown, now);
-    return { kind: 'removed', raw: null, observedAt: observedAt(shown.headers, now) };
+    // Meta was seen not to find what is there.
+    const edge = `${account.externalId}/${use === 'story' ? 'stories' : 'media'}`;
+    return figuresOfMissing(call, edge, post, shown, now, use !== 'story');
   }
   const kind = kinds[use === 'reel' || use === 'story' ? use : 'feed'];
-  const path = at(`${externalId}/insights`);
+  const path = `${externalId}/insights`;
   const data = await insightsOf(call, path, kind.metrics);
   // A story that few have seen has none yet: "Not enough viewers".
   if ('kind' in data && !(use === 'story' && isLeftOut(data) && !isUnpermitted(data))) return withoutFigures(data, now);
   const all: Members[] = 'kind' in data ? [] : [...data];
-  const apart: Kind['apart'] = { ...kind.apart, ...(use === 'story' && isByFacebook(bound) ? ofLinks : {}) };
+  const apart: Kind['apart'] = { ...kind.apart, ...(use === 'story' && isOfFacebook ? ofLinks : {}) };
   for (const [metric, query] of Object.entries(apart)) {
     const more = await insightsOf(call, path, [metric], query);
     if (!('kind' in more)) all.push(...more);
@@ -137,11 +97,7 @@ const figuresOf = async (
 const isUnpermitted = (answer: NotOk): boolean => answer.kind === 'refused' && answer.failure.category === 'permission';
 
 export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =>
-  async function* (_platform, account, posts, signal) {
-    signal.throwIfAborted();
-    const call = callsOf(bound, account, signal);
-    for (const post of posts) yield await figuresOf(bound, call, account, post);
-  };
+  postByPost(bound, (call, account, post, now) => figuresOf(isByFacebook(bound), call, account, post, now));
 
 /** Followers by what they are; Instagram tells it of accounts with 100 of them, one breakdown a call. */
 const demographicsOf = async (call: Call, path: string): Promise<Members> => {
@@ -163,7 +119,7 @@ export const accountFigures =
   async (_platform, account, signal) => {
     const call = callsOf(bound, account, signal);
     const { clock } = bound;
-    const path = at(`${account.externalId}/insights`);
+    const path = `${account.externalId}/insights`;
     const ofDay = async (day: string): Promise<Members | NotOk> => {
       const span = { period: 'day', metric_type: 'total_value', ...spanOfDay(day) };
       const data = await insightsOf(call, path, ['accounts_engaged', 'profile_links_taps', 'profile_views'], span);
@@ -172,7 +128,7 @@ export const accountFigures =
       if ('kind' in views && !isLeftOut(views)) return views;
       return { insights: { data }, ...('kind' in views ? {} : { views: { data: views } }) };
     };
-    const user = await call(at(account.externalId), { fields: `${profileFields},followers_count` });
+    const user = await call(account.externalId, { fields: `${profileFields},followers_count` });
     if (user.kind !== 'ok') return withoutFigures(user, clock());
     const yesterday = yesterdayOf(clock());
     const newest = await ofDay(yesterday);

@@ -1,10 +1,7 @@
 import { nextDayIn } from '#domain/platforms/index.ts';
+import { dayIn, dayMs, zone } from './figures.ts';
 
 /** Days of Meta's insights, which end at midnight of California. */
-
-const zone = 'America/Los_Angeles';
-const dayMs = 86_400_000;
-const dayIn = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
 
 /** `YYYY-MM-DD`, so many days later. */
 export const laterDay = (day: string, days: number): string =>

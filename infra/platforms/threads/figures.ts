@@ -7,12 +7,12 @@ import {
   type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { Ask } from '../kit/client.ts';
-import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
-import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
+import { observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
+import { type Call, callsOf, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
 import { at, isMediaId } from '../meta/graph.ts';
-import { listIn, type Members, textIn } from '../shared/members.ts';
+import { type Members, textIn } from '../shared/members.ts';
 import { isGone } from './tables.ts';
 
 /**
@@ -20,42 +20,10 @@ import { isGone } from './tables.ts';
  * (developers.facebook.com/docs/threads/insights).
  */
 
-type Call = (path: string, query: Readonly<Record<string, string>>) => Promise<NetworkAnswer>;
-
-const callsOf = ({ client }: Bound, { id }: InsightsAccount, signal: AbortSignal): Call => {
-  const subject = { accountId: id, targetId: null };
-  return async (path, query) => {
-    signal.throwIfAborted();
-    const answer = await client.call(subject, { method: 'GET', path: at(path), query }, signal);
-    signal.throwIfAborted();
-    return answer;
-  };
-};
-
-/** Metrics that Threads refuses cost no others. */
-const insightsOf = async (
-  call: Call,
-  path: string,
-  metrics: readonly string[],
-  more: Readonly<Record<string, string>> = {},
-): Promise<readonly Members[] | NotOk> => {
-  const asked = await metricsOf(metrics, (some) => call(path, { metric: some.join(','), ...more }));
-  return asked.kind === 'asked' ? [...new Set(asked.bodies.values())].flatMap((body) => listIn(body, 'data')) : asked;
-};
-
 const postMetrics = ['views', 'likes', 'replies', 'reposts', 'quotes', 'shares'];
 const postFields = [
   ...(['impressions', 'likes', 'comments', 'reposts', 'quotes', 'shares', 'totalInteractions', 'permalink'] as const),
 ];
-
-/** Of our clock and Threads'. */
-const skewMs = 120_000;
-
-/** The account's posts of the minutes in which this one went out. */
-const around = ({ publishedAt }: InsightsSubject): Readonly<Record<string, string>> => {
-  const second = (ms: number): string => String(Math.floor((Date.parse(publishedAt) + ms) / 1_000));
-  return { fields: 'id', limit: '100', since: second(-skewMs), until: second(skewMs) };
-};
 
 const figuresOf = async (
   call: Call,
@@ -68,11 +36,7 @@ const figuresOf = async (
   const shown = await call(externalId, { fields: 'id,permalink' });
   if (shown.kind !== 'ok') {
     if (shown.kind !== 'refused' || !isGone(shown)) return withoutFigures(shown, now);
-    // What Threads does not show may be closed to us: it is gone where the list lacks it too.
-    const listed = await call(`${user}/threads`, around(post));
-    if (listed.kind !== 'ok') return withoutFigures(listed, now);
-    if (listIn(listed.body, 'data').some(({ id }) => id === externalId)) return withoutFigures(shown, now);
-    return { kind: 'removed', raw: null, observedAt: observedAt(shown.headers, now) };
+    return figuresOfMissing(call, `${user}/threads`, post, shown, now);
   }
   const data = await insightsOf(call, `${externalId}/insights`, postMetrics);
   if ('kind' in data) return withoutFigures(data, now);
@@ -80,12 +44,7 @@ const figuresOf = async (
   return { kind: 'reported', raw, observedAt: observedAt(shown.headers, now), fields: postFields };
 };
 
-export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =>
-  async function* (_platform, account, posts, signal) {
-    signal.throwIfAborted();
-    const call = callsOf(bound, account, signal);
-    for (const post of posts) yield await figuresOf(call, account, post, bound.clock());
-  };
+export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] => postByPost(bound, figuresOf);
 
 /** Followers by what they are; Threads tells it of accounts with 100 of them, one breakdown a call. */
 const demographicsOf = async (call: Call, path: string): Promise<Members> => {

@@ -174,13 +174,21 @@ function demographicsOf(raw: unknown): Record<string, Counted> | undefined {
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
-/** Facebook Pages, Graph API v25. Figures: developers.facebook.com, "Pages API: Posts", "Page Feed", "Page Video Reels". */
+/** Facebook Pages, Graph API v27. Figures: developers.facebook.com, "Pages API: Posts", "Page Feed", "Page Video Reels". */
 export const facebook: NetworkRules = {
   platform: 'facebook',
   name: 'Facebook',
   app: {
-    addresses: { api: 'https://graph.facebook.com', authorize: 'https://www.facebook.com' },
+    addresses: {
+      ...{ api: 'https://graph.facebook.com', authorize: 'https://www.facebook.com' },
+      uploads: 'https://rupload.facebook.com',
+    },
     version: 'v27.0',
+    // Those of Instagram can be asked for in the same consent, of an app that has them.
+    scopes: [
+      ...['pages_show_list', 'pages_manage_posts', 'pages_read_engagement', 'pages_manage_engagement'],
+      ...['pages_read_user_content', 'read_insights', 'business_management'],
+    ],
   },
   text: {
     limits: [{ unit: 'code_points', limit: 63_206 }],

@@ -1,0 +1,135 @@
+import {
+  accountDays,
+  type InsightsAccount,
+  type InsightsSource,
+  type InsightsSubject,
+  type PostInsightsAnswer,
+  type ReportedDay,
+} from '#contracts/ports/platform-insights.ts';
+import type { NotOk } from '../kit/errors.ts';
+import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
+import type { Bound } from '../kit/network.ts';
+import { type Call, callsOf, dayIn, dayMs, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
+import { isMediaId } from '../meta/graph.ts';
+import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { isGone } from './find.ts';
+import { filesOf, timeIn } from './post.ts';
+import { isPostId } from './tables.ts';
+
+/**
+ * Figures of posts, one by one, and of the page by its days: "Page Insights", "Video Insights" of the Graph API, after the
+ * retirements of 2025-11-15 and 2026-06-15.
+ */
+
+/** A list of none is no refusal: the owner may have left a permission out. */
+const listsOf = async (...asked: Parameters<typeof insightsOf>): Promise<readonly Members[] | NotOk> => {
+  const data = await insightsOf(...asked);
+  return isRefused(data) && isLeftOut(data) ? [] : data;
+};
+
+const isRefused = (data: readonly Members[] | NotOk): data is NotOk => 'kind' in data;
+
+const ofPost = [
+  ...['post_media_view', 'post_total_media_view_unique', 'post_clicks', 'post_clicks_by_type'],
+  'post_reactions_by_type_total',
+];
+const ofPostWithVideo = [...ofPost, 'post_video_view_time', 'post_video_views'];
+const ofEveryVideo = ['post_video_avg_time_watched', 'post_video_followers', 'total_video_view_total_time'];
+const ofVideo = {
+  feed: [...ofEveryVideo, 'total_video_views', 'total_video_complete_views', 'total_video_retention_graph'],
+  reel: [...ofEveryVideo, 'fb_reels_total_plays', 'blue_reels_play_count', 'post_video_retention_graph'],
+};
+
+const plain = 'id,permalink_url,shares,attachments{media_type,target{id},subattachments}';
+/** Without `pages_read_user_content` Facebook refuses the whole call. */
+const counted = `${plain},reactions.summary(total_count).limit(0),comments.summary(true).limit(0)`;
+
+const figuresOf = async (
+  call: Call,
+  account: InsightsAccount,
+  post: InsightsSubject,
+  now: number,
+): Promise<PostInsightsAnswer> => {
+  const { externalId: id, use, hasVideo } = post;
+  if (!isPostId(id)) return { kind: 'unavailable', reason: 'this is no id of a post' };
+  const all = await call(id, { fields: counted });
+  const isLess = all.kind === 'refused' && all.failure.category === 'permission';
+  const shown = isLess ? await call(id, { fields: plain }) : all;
+  if (shown.kind !== 'ok') {
+    if (shown.kind !== 'refused' || !isGone(shown) || use === 'story') return withoutFigures(shown, now);
+    return figuresOfMissing(call, `${account.externalId}/published_posts`, post, shown, now);
+  }
+  const { attachments: _, ...node } = shown.body;
+  const at = observedAt(shown.headers, now);
+  // What Facebook tells of stories is 0 for many that people have seen.
+  if (use === 'story') return { kind: 'reported', raw: { post: node }, observedAt: at };
+  const data = await listsOf(call, `${id}/insights`, hasVideo ? ofPostWithVideo : ofPost, { period: 'lifetime' });
+  if (isRefused(data)) return withoutFigures(data, now);
+  const raw = { post: node, insights: { data } };
+  const video = hasVideo ? (filesOf(shown.body).find(isMediaId) ?? null) : null;
+  if (video === null) return { kind: 'reported', raw, observedAt: at };
+  const watched = await listsOf(call, `${video}/video_insights`, ofVideo[use === 'reel' ? 'reel' : 'feed']);
+  if (isRefused(watched)) return withoutFigures(watched, now);
+  return { kind: 'reported', raw: { ...raw, video_insights: { data: watched } }, observedAt: at };
+};
+
+export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] => postByPost(bound, figuresOf);
+
+const ofDay = ['page_media_view', 'page_views_total', 'page_total_actions', 'page_video_views', 'page_video_view_time'];
+const ofFollowers = ['page_follows_country', 'page_follows_city'];
+
+/** What each day has of each metric; a value is of the day that ends with it. */
+const daysOf = (data: readonly Members[]): readonly ReportedDay[] => {
+  const days = new Map<string, Members[]>();
+  for (const { name = '', period = 'day', values } of data) {
+    for (const value of listIn({ values: values ?? [] }, 'values')) {
+      const end = timeIn(value, 'end_time');
+      if (Number.isNaN(end)) continue;
+      const day = dayIn.format(end - 1);
+      days.set(day, [...(days.get(day) ?? []), { name, period, values: [value] }]);
+    }
+  }
+  const sorted = [...days].toSorted(([a], [b]) => b.localeCompare(a));
+  return sorted.map(([day, own]) => ({ day, raw: { insights: { data: own } } }));
+};
+
+/** The last value: a snapshot. */
+const newestOf = ({ name = '', period = 'day', values }: Members): Members => ({
+  ...{ name, period },
+  values: listIn({ values: values ?? [] }, 'values').slice(-1),
+});
+
+export const accountFigures =
+  (bound: Bound): InsightsSource['fetchAccountInsights'] =>
+  async (_platform, account, signal) => {
+    const call = callsOf(bound, account, signal);
+    const { clock } = bound;
+    const { externalId: page } = account;
+    const who = await call(page, { fields: 'id,name,username,followers_count,picture{url}' });
+    if (who.kind !== 'ok') return withoutFigures(who, clock());
+    const second = (days: number): string => String(Math.floor((clock() - days * dayMs) / 1_000));
+    const span = { period: 'day', since: second(accountDays + 1), until: second(0) };
+    const data = await listsOf(call, `${page}/insights`, ofDay, span);
+    if (isRefused(data)) return withoutFigures(data, clock());
+    const followers = await listsOf(call, `${page}/insights`, ofFollowers, span);
+    if (isRefused(followers)) return withoutFigures(followers, clock());
+    // The day that goes on has no end yet.
+    const [newest, ...earlier] = daysOf(data).filter(({ day }) => day < dayIn.format(clock()));
+    const { followers_count: count } = who.body;
+    const own = listIn(membersOf(newest?.raw)?.insights, 'data');
+    const node = count === undefined ? {} : { followers_count: count };
+    return {
+      kind: 'reported',
+      raw: { page: node, insights: { data: [...own, ...followers.map(newestOf)] } },
+      figuresOf: newest?.day ?? null,
+      observedAt: observedAt(who.headers, clock()),
+      ...(earlier.length === 0 ? {} : { earlier: earlier.slice(0, accountDays - 1) }),
+      profile: profileOf(who.body),
+    };
+  };
+
+const profileOf = (page: Members) => ({
+  username: textIn(page, 'username') || null,
+  displayName: textIn(page, 'name') || null,
+  avatarUrl: textIn(membersOf(page.picture)?.data, 'url') || null,
+});

@@ -1,0 +1,113 @@
+import type {
+  Checkpoint,
+  HandOverRequest,
+  NativeScheduler,
+  UndoNotDone,
+  VerifyOutcome,
+} from '#contracts/ports/platform.ts';
+import type { Ask } from '../kit/client.ts';
+import { beforeBoundary, failureOf, refusedTime, unknown } from '../kit/errors.ts';
+import type { Bound } from '../kit/network.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { at } from '../meta/graph.ts';
+import { integerIn, type Members, textIn } from '../shared/members.ts';
+import { isGone, isOut, isUntouched, postIdOf, reconcile, scheduledAs, videoIn, videoOf } from './find.ts';
+import { failureIn, isVideo, secondOf, shownOf, timeIn, wayOf } from './post.ts';
+import { badTime, handOver } from './publish.ts';
+import { isPostId, reading } from './tables.ts';
+
+/** Facebook's own scheduler: a post that is not published, with the second at which it will be. */
+
+/** Facebook publishes at its time, and a call may be late. */
+const nearMs = 60_000;
+const askMs = 20_000;
+
+const postFields = 'is_published,scheduled_publish_time,created_time,permalink_url';
+
+type Seen =
+  | { readonly kind: 'found'; readonly one: Members; readonly isOut: boolean }
+  | Exclude<VerifyOutcome, { readonly kind: 'scheduled' | 'published' | 'failed' }>;
+
+/** Milliseconds since the epoch; null: it has no time. A post names the second as a number, a video as a date. */
+const dueOf = (one: Members): number | null => {
+  const said = integerIn(one, 'scheduled_publish_time');
+  const ms = said === null ? timeIn(one, 'scheduled_publish_time') : said * 1_000;
+  const isSecond = /^\d{1,12}$/.test(textIn(one, 'scheduled_publish_time') ?? '');
+  if (isSecond) return Number(textIn(one, 'scheduled_publish_time')) * 1_000;
+  return Number.isNaN(ms) ? null : ms;
+};
+
+const seenOf = async (bound: Bound, request: HandOverRequest, id: string): Promise<Seen> => {
+  if (isVideo(wayOf(request))) {
+    const found = await videoOf(bound, request, id);
+    return found.kind === 'video' ? { kind: 'found', one: found.video, isOut: isOut(found.video) } : found;
+  }
+  const { client, clock } = bound;
+  const signal = AbortSignal.timeout(askMs);
+  const answer = await client.call(subjectOf(request), reading(id, { fields: postFields }), signal);
+  if (answer.kind === 'ok') return { kind: 'found', one: answer.body, isOut: answer.body.is_published === true };
+  return isGone(answer) ? { kind: 'absent' } : { kind: 'undecided', failure: beforeBoundary(answer, clock()).failure };
+};
+
+const shownTo = (bound: Bound, request: HandOverRequest, id: string, seen: Seen): VerifyOutcome => {
+  if (seen.kind !== 'found') return seen;
+  const { one } = seen;
+  const isOfVideo = isVideo(wayOf(request));
+  if (seen.isOut) {
+    const externalId = isOfVideo ? postIdOf(request, one, id) : id;
+    return { kind: 'published', ...shownOf(request, one, externalId, bound.clock(), request.dueAt) };
+  }
+  const why = isOfVideo ? failureIn(one, null) : null;
+  if (why === null && dueOf(one) !== null) return { kind: 'scheduled', nativeId: id };
+  // The upload of a call that did not arrive.
+  if (isOfVideo && why === null && isUntouched(one)) return { kind: 'absent' };
+  const said = why?.platformMessage ?? 'Facebook has no time for the post any more';
+  return { kind: 'failed', failure: failureOf('unscheduled', why?.platformCode ?? null, said) };
+};
+
+/** A call whose answer was lost: a video is asked itself, and a post is looked for among those to come and those that are out. */
+const lostOf = async (bound: Bound, request: HandOverRequest, boundary: Checkpoint): Promise<VerifyOutcome> => {
+  if (isVideo(wayOf(request))) {
+    const id = videoIn(boundary.data);
+    return shownTo(bound, request, id, await seenOf(bound, request, id));
+  }
+  const found = await scheduledAs(bound, request, boundary);
+  if (found === null) return { kind: 'undecided' };
+  if (found.kind === 'present') return { kind: 'scheduled', nativeId: found.externalId };
+  if (found.kind !== 'absent') return { kind: 'undecided', ...('failure' in found ? { failure: found.failure } : {}) };
+  const out = await reconcile(bound)(request, boundary);
+  if (out.kind === 'present') return { ...out, kind: 'published' };
+  return out.kind === 'absent' || out.kind === 'failed' ? out : { kind: 'undecided' };
+};
+
+/** Changes a post that is safely before its time. Null: done. */
+const change = async (bound: Bound, request: HandOverRequest, id: string, ask: Ask): Promise<UndoNotDone | null> => {
+  const { client, clock } = bound;
+  const seen = isPostId(id) ? await seenOf(bound, request, id) : ({ kind: 'absent' } as const);
+  if (seen.kind !== 'found') {
+    const failure = 'failure' in seen ? seen.failure : undefined;
+    return { kind: 'unknown', failure: failure ?? unknown('Facebook does not show the post') };
+  }
+  const due = dueOf(seen.one);
+  if (seen.isOut || (due !== null && due - clock() < nearMs)) {
+    return { kind: 'too_late', failure: failureOf('undoTooLate', null, 'the post is public, or about to be') };
+  }
+  const answer = await client.call(subjectOf(request), ask, AbortSignal.timeout(askMs));
+  return answer.kind === 'ok' ? null : { kind: 'unknown', failure: beforeBoundary(answer, clock()).failure };
+};
+
+export const scheduler = (bound: Bound): NativeScheduler => ({
+  handOver: handOver(bound),
+  verify: async (request, { boundary, nativeId }) =>
+    nativeId === null
+      ? lostOf(bound, request, boundary)
+      : shownTo(bound, request, nativeId, await seenOf(bound, request, nativeId)),
+  undo: async (request, id) =>
+    (await change(bound, request, id, { method: 'DELETE', path: at(id) })) ?? { kind: 'undone' },
+  reschedule: async (request, id) => {
+    const refused = refusedTime('facebook', badTime, request.dueAt, bound.clock());
+    const fields = { scheduled_publish_time: secondOf(request.dueAt) };
+    const ask: Ask = { method: 'POST', path: at(id), fields };
+    return refused ?? (await change(bound, request, id, ask)) ?? { kind: 'rescheduled' };
+  },
+});

@@ -1,0 +1,147 @@
+import type { FindRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import { permalinkOf } from '#domain/platforms/index.ts';
+import { failureOf, membersAt } from '../kit/errors.ts';
+import { instantOf, type Members, textIn } from '../shared/members.ts';
+import { linkIn } from '../shared/page.ts';
+
+/** What a post becomes on Facebook, and how Facebook shows it. */
+
+/** By which edge of the page it goes. */
+export type Way = 'feed' | 'videos' | 'video_reels' | 'video_stories' | 'photo_stories';
+
+export const isVideo = (way: Way): boolean => way.startsWith('video');
+
+/** "Reels Publishing": what the API takes as a reel. */
+const reelMs = { min: 3_000, max: 90_000 };
+
+/** A vertical video is made a reel, whichever way it goes: by the edge of videos it was seen to stay a draft. */
+const isReel = ({ width, height, durationMs }: PublishMedia): boolean =>
+  width !== null && height !== null && width < height && durationMs !== null && durationMs >= reelMs.min
+    ? durationMs <= reelMs.max
+    : false;
+
+export const wayOf = ({ overrides, media: [first] }: Pick<PublishRequest, 'overrides' | 'media'>): Way => {
+  const isOfVideo = first?.kind === 'video' || first?.kind === 'gif';
+  if (overrides.contentType === 'story') return isOfVideo ? 'video_stories' : 'photo_stories';
+  if (!isOfVideo) return 'feed';
+  return overrides.contentType === 'reel' || isReel(first) ? 'video_reels' : 'videos';
+};
+
+/** What Facebook refuses of a request, found before anything is sent; null: nothing. */
+export const refusalOf = ({ content, overrides, media }: PublishRequest): string | null => {
+  const { contentType = 'feed' } = overrides;
+  const videos = media.filter(({ kind }) => kind !== 'image').length;
+  if (contentType === 'reel' && (media.length !== 1 || videos !== 1)) return 'a reel is exactly one video';
+  if (contentType === 'story' && media.length !== 1) return 'a story is exactly one picture or video';
+  if (videos > 0 && media.length > 1) return 'Facebook takes pictures or one video in a post, and not both';
+  return media.length === 0 && content.trim() === '' ? 'the post has neither text nor files' : null;
+};
+
+/** Facebook knows seconds. */
+export const secondOf = (dueAt: string): string => String(Math.floor(Date.parse(dueAt) / 1_000));
+
+type Fields = Readonly<Record<string, string>>;
+
+/**
+ * Of the call that makes the post. @param ids photos, or the video @param dueAt ISO 8601, when Facebook publishes it;
+ * null: at once
+ */
+export const fieldsOf = (request: PublishRequest, way: Way, ids: readonly string[], dueAt: string | null): Fields => {
+  const { content, media, aiDisclosure } = request;
+  const at: Fields = dueAt === null ? {} : { scheduled_publish_time: secondOf(dueAt) };
+  const unpublished: Fields =
+    dueAt === null ? {} : { ...at, published: 'false', unpublished_content_type: 'SCHEDULED' };
+  const made: Fields = aiDisclosure && isVideo(way) ? { is_ai_generated: 'true' } : {};
+  const [id = ''] = ids;
+  const words: Fields = content === '' ? {} : { description: content };
+  switch (way) {
+    case 'feed': {
+      // Without it Facebook shows no card of the page.
+      const link = media.length === 0 ? linkIn(content) : null;
+      const attached =
+        ids.length === 0 ? {} : { attached_media: JSON.stringify(ids.map((one) => ({ media_fbid: one }))) };
+      const message: Fields = content === '' ? {} : { message: content };
+      return { ...message, ...(link === null ? {} : { link }), ...attached, ...unpublished };
+    }
+    case 'videos':
+      return { ...words, ...made, ...unpublished };
+    case 'video_reels':
+      return { video_id: id, video_state: dueAt === null ? 'PUBLISHED' : 'SCHEDULED', ...words, ...made, ...at };
+    case 'video_stories':
+      return { video_id: id, ...made };
+    case 'photo_stories':
+      return { photo_id: id };
+  }
+};
+
+/** Facebook may show a text with other spaces. */
+export const seen = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
+
+/** Files of a post, as the list of the page's posts has them. */
+export const filesOf = (post: Members): readonly string[] => {
+  const several = membersAt(post, 'attachments.data.subattachments.data.target.id').map(String);
+  return several.length > 0 ? several : membersAt(post, 'attachments.data.target.id').map(String);
+};
+
+/** Texts and photos: by the photos, where they are known, else by the text and how many there are. */
+export const isOf = (
+  post: Members,
+  request: PublishRequest | FindRequest,
+  photos: readonly string[] | null,
+): boolean => {
+  const own = filesOf(post);
+  if (photos !== null && photos.length > 0) return photos.every((id) => own.includes(id));
+  const isSame = seen(textIn(post, 'message')) === seen(request.content);
+  return isSame && (request.media.length === 0 || own.length === request.media.length);
+};
+
+export const linkTo = ({ account }: Pick<PublishRequest, 'account'>, id: string): string | null =>
+  permalinkOf('facebook', { id, username: account.username, account: account.externalId });
+
+/** Facebook names it below itself, or whole. */
+const absolute = (link: string | null): string | null =>
+  link !== null && URL.canParse(link, 'https://www.facebook.com')
+    ? new URL(link, 'https://www.facebook.com').href
+    : null;
+
+/** Facebook writes `+0000`. */
+export const timeIn = (value: Members, name: string): number => Date.parse(textIn(value, name) ?? '');
+
+/** @param dueAt of a post that Facebook's scheduler had, which published it in that second */
+export const shownOf = (
+  request: PublishRequest,
+  post: Members,
+  externalId: string,
+  now: number,
+  dueAt: string | null = null,
+) => {
+  const at = timeIn(post, 'created_time');
+  const isDue = dueAt !== null && Math.floor(at / 1_000) === Number(secondOf(dueAt));
+  return {
+    externalId,
+    permalink: absolute(textIn(post, 'permalink_url')) ?? linkTo(request, externalId),
+    publishedAt: (isDue ? dueAt : instantOf(at)) ?? new Date(now).toISOString(),
+  };
+};
+
+/** Why Facebook shows no post of a video; null: it does, or will. */
+export const failureIn = (video: Members, mediaId: string | null) => {
+  const state = membersAt(video, 'status.video_status')[0];
+  const words = [
+    ...membersAt(video, 'status.processing_phase.error.message'),
+    ...membersAt(video, 'status.processing_phase.errors.message'),
+    ...membersAt(video, 'status.publishing_phase.error.message'),
+    ...membersAt(video, 'status.publishing_phase.errors.message'),
+  ];
+  const isBroken = [state, ...membersAt(video, 'status.publishing_phase.status')].includes('error');
+  if (isBroken || state === 'expired') {
+    return failureOf('media', String(state), `Facebook could not make the video ready: ${words[0] ?? state}`, mediaId);
+  }
+  // A success that leaves a draft: nobody sees it until a person publishes it.
+  const isOver = membersAt(video, 'status.publishing_phase.status')[0] === 'complete';
+  const [result] = membersAt(video, 'status.publishing_phase.publish_status');
+  const isDraft = isOver && (result === 'draft' || result === 'not_published');
+  return isDraft
+    ? failureOf('media', String(result), 'Facebook keeps the video as a draft: publish it there', mediaId)
+    : null;
+};

@@ -1,0 +1,176 @@
+import type { NativeScheduler, PlatformAdapter, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
+import type { Ask } from '../kit/client.ts';
+import {
+  beforeBoundary,
+  behindBoundary,
+  behindComment,
+  behindCover,
+  commentTooLate,
+  failureOf,
+  isNoPost,
+  noIdOfPost,
+  type OkAnswer,
+  publishTooLate,
+  refusedTime,
+} from '../kit/errors.ts';
+import type { Bound } from '../kit/network.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { at, hourMs, isMediaId } from '../meta/graph.ts';
+import { textIn } from '../shared/members.ts';
+import { namedInstant } from '../shared/outcomes.ts';
+import { boundaryOf, fateOf, isGone, soonMs, videoIdOf } from './find.ts';
+import { type File, sessionOf, uploaded } from './media.ts';
+import { fieldsOf, isVideo, linkTo, refusalOf, shownOf, type Way, wayOf } from './post.ts';
+import { commentScope, isPostId, reading } from './tables.ts';
+
+/** Posts, reels, stories and first comments: files first, which nobody sees, and then one call an attempt. */
+
+export const badTime = '100/scheduled_publish_time';
+
+/** The call that makes the post, and the picture by which a video of the feed is shown. */
+const askOf = async (request: PublishRequest, way: Way, files: readonly File[], dueAt: string | null): Promise<Ask> => {
+  const fields = fieldsOf(
+    request,
+    way,
+    files.map(({ id }) => id),
+    dueAt,
+  );
+  const path = at(`${request.account.externalId}/${way}`);
+  if (!isVideo(way)) return { method: 'POST', path, fields };
+  const query = { upload_phase: 'finish' };
+  if (way !== 'videos') return { method: 'POST', path, query, fields };
+  const whole = { ...fields, upload_session_id: sessionOf(files) };
+  const { cover } = request;
+  if (cover === null) return { method: 'POST', path, query, fields: whole };
+  const file = { path: await cover.file(), start: 0, end: cover.bytes };
+  return { method: 'POST', path, query, form: { fields: whole, name: 'thumb', type: cover.contentType, file } };
+};
+
+type Crossed = { readonly kind: 'made'; readonly way: Way; readonly files: readonly File[]; readonly answer: OkAnswer };
+
+/** @param dueAt ISO 8601, when Facebook publishes it; null: at once */
+const cross = async (bound: Bound, request: PublishRequest, steps: PublishSteps, dueAt: string | null) => {
+  const { client, clock } = bound;
+  const subject = subjectOf(request);
+  steps.signal.throwIfAborted();
+  const refusal = refusalOf(request);
+  if (refusal !== null) return { kind: 'failed', failure: failureOf('content', null, refusal) } as const;
+  const off = () => (dueAt === null ? null : refusedTime('facebook', badTime, dueAt, clock()));
+  const tooSoon = off();
+  if (tooSoon !== null) return tooSoon;
+  const way = wayOf(request);
+  const files = await uploaded({ bound, request, steps }, way, dueAt !== null);
+  if ('kind' in files) return files;
+  const ask = await askOf(request, way, files, dueAt);
+  // The files may have taken until the time of the post.
+  const nowTooSoon = off();
+  if (nowTooSoon !== null) return nowTooSoon;
+  const open = await client.open(subject, steps.signal);
+  steps.signal.throwIfAborted();
+  if (open.kind !== 'open') return beforeBoundary(open, clock());
+  const signal = await steps.boundary(boundaryOf(request, way, files, clock()));
+  if (signal.aborted) return publishTooLate;
+  const answer = await client.once(open, subject, ask, signal);
+  if (answer.kind !== 'ok') return behindBoundary(answer, clock());
+  return { kind: 'made', way, files, answer } satisfies Crossed;
+};
+
+/** Without an answer the post is out all the same. */
+const shownNow = async (bound: Bound, request: PublishRequest, id: string) => {
+  const { client, clock, boundaryDeadlineMs } = bound;
+  const ask = reading(id, { fields: 'permalink_url,created_time' });
+  const signal = AbortSignal.timeout(boundaryDeadlineMs);
+  const answer = await client.call(subjectOf(request), ask, signal).catch(() => null);
+  return shownOf(request, answer?.kind === 'ok' ? answer.body : {}, id, clock());
+};
+
+export const publish =
+  (bound: Bound): PlatformAdapter['publish'] =>
+  async (request, steps) => {
+    const made = await cross(bound, request, steps, null);
+    if (made.kind === 'outside_window') return { kind: 'failed', failure: made.failure };
+    if (made.kind !== 'made') return made;
+    const { way, files, answer } = made;
+    if (isVideo(way)) {
+      // A success says that Facebook has it: what becomes of it the video itself says.
+      const id = files[0]?.id ?? '';
+      const fate = await fateOf(bound, request, id, true, bound.clock() - hourMs);
+      if (fate.kind === 'present') return { ...fate, kind: 'published' };
+      if (fate.kind === 'failed') return fate;
+      return { kind: 'accepted', handle: { video: id }, askAt: namedInstant(bound.clock() + soonMs) };
+    }
+    const id = textIn(answer.body, 'post_id') ?? textIn(answer.body, 'id') ?? '';
+    if (!isPostId(id)) return noIdOfPost;
+    if (way === 'feed') return { kind: 'published', ...(await shownNow(bound, request, id)) };
+    const publishedAt = new Date(bound.clock()).toISOString();
+    return { kind: 'published', externalId: id, permalink: linkTo(request, id), publishedAt };
+  };
+
+export const handOver =
+  (bound: Bound): NativeScheduler['handOver'] =>
+  async (request, steps) => {
+    const made = await cross(bound, request, steps, request.dueAt);
+    if (made.kind !== 'made') return made;
+    const { way, files, answer } = made;
+    const nativeId = isVideo(way) ? (files[0]?.id ?? '') : (textIn(answer.body, 'id') ?? '');
+    return isPostId(nativeId) ? { kind: 'handed_over', nativeId } : noIdOfPost;
+  };
+
+const refusedComment = (platformCode: string | null, said: string | null) =>
+  ({ kind: 'failed', failure: failureOf('noComment', platformCode, said) }) as const;
+
+/** By the page itself. It needs a permission that owners may leave out. */
+export const comment =
+  ({ client, clock }: Bound): PlatformAdapter['comment'] =>
+  async (request, signal) => {
+    if (signal.aborted) return commentTooLate;
+    const { account, externalId, content: message } = request;
+    if (!account.scopes.includes(commentScope)) {
+      return refusedComment('200', `the connection has no permission to comment (${commentScope})`);
+    }
+    const subject = subjectOf(request);
+    const open = await client.open(subject, signal);
+    if (open.kind !== 'open') return beforeBoundary(open, clock());
+    if (signal.aborted) return commentTooLate;
+    const ask: Ask = { method: 'POST', path: at(`${externalId}/comments`), fields: { message } };
+    const answer = await client.once(open, subject, ask, signal);
+    if (answer.kind === 'refused' && answer.failure.category === 'permission') {
+      return refusedComment(answer.failure.platformCode, answer.failure.platformMessage);
+    }
+    if (answer.kind !== 'ok') return behindComment(answer, clock());
+    const id = textIn(answer.body, 'id');
+    return id === null ? noIdOfPost : { kind: 'posted', externalId: id };
+  };
+
+/** "Video Thumbnails": the preferred one is shown, so a second call shows the same picture. */
+export const setCover =
+  (bound: Bound): NonNullable<PlatformAdapter['afterStep']> =>
+  async (request, signal) => {
+    if (signal.aborted) return commentTooLate;
+    const { client, clock } = bound;
+    const { cover, externalId } = request;
+    const video = await videoIdOf(bound, request, externalId, signal);
+    if (typeof video !== 'string') return behindCover(video, clock());
+    if (!isMediaId(video)) {
+      return { kind: 'failed', failure: failureOf('gone', null, 'the post shows no video that could have a cover') };
+    }
+    const ask: Ask = {
+      ...{ method: 'POST', path: at(`${video}/thumbnails`), query: { is_preferred: 'true' } },
+      form: {
+        ...{ fields: {}, name: 'source', type: cover.contentType },
+        file: { path: await cover.file(), start: 0, end: cover.bytes },
+      },
+    };
+    const answer = await client.call(subjectOf(request), ask, signal);
+    return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
+  };
+
+export const removePost =
+  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  async ({ account, externalId }, signal) => {
+    if (!isPostId(externalId)) return isNoPost;
+    const subject = { accountId: account.id, targetId: null };
+    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
+    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
+  };
