@@ -7,8 +7,8 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { examineBluesky } from './bluesky/doctor.ts';
 import { appSetOf } from './kit/app.ts';
 import { examineApp } from './kit/doctor.ts';
+import { appOfLogin } from './kit/logins.ts';
 import type { NetworkParts } from './kit/network.ts';
-import type { NetworkTables } from './kit/tables.ts';
 import { kitNetworks, type LiveOptions, loginsOf } from './live.ts';
 import { found, nobody } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
@@ -61,27 +61,21 @@ const patienceMs = 20_000;
 
 type Examine = (options: DoctorOptions, signal: AbortSignal) => Promise<readonly Finding[]>;
 
-/** The app of each login that is set up, or where none is, what is missing of the first. */
+/** The app of the network, and where accounts come by the login of another one, that they do: its app is examined there. */
 const examineLogins = async (
   parts: NetworkParts,
   options: DoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
-  const [first, ...others] = loginsOf(parts).map(({ tables }) => tables);
-  const isSet = ({ platform, appOf }: NetworkTables): boolean =>
-    appSetOf(appOf ?? platform, options.config).id !== null;
-  const set = others.filter(isSet);
-  const own = first === undefined || (set.length > 0 && !isSet(first)) ? [] : await examineApp(first, options, signal);
-  const more: Finding[] = [];
-  for (const tables of set) {
-    const by = rulesOf(tables.appOf ?? tables.platform).name;
-    for (const one of await examineApp(tables, options, signal)) {
-      // Where owners come back to is the same for each.
-      if (one.about === 'address' && own.length > 0) continue;
-      more.push(one.about === 'address' ? one : { ...one, about: `${one.about} of ${by}` });
-    }
-  }
-  return [...own, ...more];
+  const own = await examineApp(parts.tables, options, signal);
+  const others = loginsOf(parts).flatMap(({ tables }) =>
+    tables.appOf === undefined || appOfLogin(tables, options.config) === null ? [] : [rulesOf(tables.appOf).name],
+  );
+  const { name } = rulesOf(parts.tables.platform);
+  const also = others.map((by) =>
+    found('ok', `login of ${by}`, `Accounts of ${name} come by ${by} too, whose app is examined there.`),
+  );
+  return [...own.filter(({ verdict }) => verdict !== 'off' || also.length === 0), ...also];
 };
 
 const examinations: Readonly<Partial<Record<Platform, Examine>>> = {

@@ -16,8 +16,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import { type BlueskyConfig, liveBluesky } from './bluesky/index.ts';
 import { facebookNetwork } from './facebook/index.ts';
 import { instagramNetwork } from './instagram/index.ts';
-import { appOf } from './kit/app.ts';
-import { joined } from './kit/logins.ts';
+import { appOfLogin, joined } from './kit/logins.ts';
 import { type NetworkParts, networkOf } from './kit/network.ts';
 import { linkedinNetwork } from './linkedin/index.ts';
 import { pinterestNetwork } from './pinterest/index.ts';
@@ -105,7 +104,7 @@ const networksOf = ({ stores, http, clock, config, onLimits }: LiveOptions): Eac
   };
   const ofKit = platforms.flatMap((platform) => {
     const logins = loginsOf(kitNetworks[platform]).flatMap((parts) => {
-      const app = appOf(parts.tables.appOf ?? platform, config);
+      const app = appOfLogin(parts.tables, config);
       return app === null ? [] : [networkOf(parts, { ...shared, appLimits }, app)];
     });
     const [first, ...others] = logins;

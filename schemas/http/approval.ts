@@ -95,7 +95,7 @@ const ApprovalPost = Named(
       coverMediaId: said(Nullable(Uuid), 'The image that is the cover of its video; null: a frame of the video.'),
       coverFrameMs: said(
         Nullable(Type.Integer()),
-        'Milliseconds into the video at which tiktok takes its cover; null: none was sent.',
+        'Milliseconds into the video at which tiktok and instagram take the cover; null: none was sent.',
       ),
       aiDisclosure: Type.Boolean({ description: 'Whether the content was made with AI.' }),
       schedule: said(Schedule, 'When it goes out, as it was sent.'),

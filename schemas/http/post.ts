@@ -94,7 +94,7 @@ const composed = {
     Type.Integer({
       minimum: 0,
       maximum: 86_400_000,
-      description: 'Milliseconds into the video at which tiktok takes its cover.',
+      description: 'Milliseconds into the video at which tiktok, and instagram for a reel without a cover of its own, take the cover.',
     }),
   ),
 };
@@ -225,7 +225,7 @@ const attached = {
   coverMediaId: said(Nullable(Uuid), 'The image that is the cover of its video; null: a frame of the video.'),
   coverFrameMs: said(
     Nullable(Type.Integer()),
-    'Milliseconds into the video at which tiktok takes its cover; null: none was sent.',
+    'Milliseconds into the video at which tiktok and instagram take the cover; null: none was sent.',
   ),
 };
 const variants = Type.Array(Variant, { description: 'What differs on single networks.' });

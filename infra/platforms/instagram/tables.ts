@@ -3,6 +3,7 @@ import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import type { DoctorTables, NetworkTables } from '../kit/tables.ts';
 import {
   closedToNewApps,
+  code,
   graphVersion,
   hourMs,
   metaEnds,
@@ -148,17 +149,13 @@ export const tablesByFacebook: NetworkTables = {
   ...ofBoth,
   appOf: 'facebook',
   proof: 'appsecret_proof',
+  // Meta says so before it does anything: that of the login gives the page another token, or the login is over too.
+  errors: [{ ...code(190, 102), means: 'lapsed', renews: true }, ...errors],
   oauth: loginTable(scopesByFacebook),
   doctor: {
     ...doctor,
-    makeApp: 'Make an app with the use cases for pages and for Instagram with Facebook Login in Meta’s App Dashboard',
-    console: 'the settings of Facebook Login in Meta’s App Dashboard',
-    clientRemedy: {
-      confidential: 'Copy the app ID and the app secret of the Meta app (not those of Instagram) anew.',
-      public: 'Facebook Login has no public clients here: set FACEBOOK_CLIENT_SECRET.',
-    },
-    redirectName: 'Valid OAuth Redirect URIs',
-    redirectRefused: '"URL blocked"',
+    refusesCode: /verification code|authorization code/i,
+    refusesClient: /client secret|validating application|client_id/i,
     // Facebook calls one address for both networks.
     calls: [],
   },

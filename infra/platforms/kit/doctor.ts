@@ -31,14 +31,14 @@ interface Examined extends OAuthTools {
 }
 
 export const examineApp = async (
-  { platform, appOf = platform, oauth: table, doctor: tables }: NetworkTables,
+  { platform, oauth: table, doctor: tables }: NetworkTables,
   { http, clock, config, origin }: AppDoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
   const { name } = rulesOf(platform);
-  const prefix = appOf.toUpperCase();
+  const prefix = platform.toUpperCase();
   const [idName, secretName] = [`${prefix}_CLIENT_ID`, `${prefix}_CLIENT_SECRET`];
-  const { id, ...set } = appSetOf(appOf, config);
+  const { id, ...set } = appSetOf(platform, config);
   if (id === null) {
     const remedy = `${tables.makeApp}, and set ${idName} and ${secretName}.`;
     return set.secret === null

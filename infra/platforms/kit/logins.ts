@@ -2,11 +2,29 @@ import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
+import type { AppSettings } from '#domain/platforms/rules.ts';
 import type { Members } from '../shared/members.ts';
+import { appOf, type NetworkApp } from './app.ts';
 import { failureOf } from './errors.ts';
 import type { KitNetwork } from './network.ts';
+import type { NetworkTables } from './tables.ts';
 
 /** A network to which accounts come by several logins, each with an app and addresses of its own: the login of an account acts for it. */
+
+/**
+ * The app by which accounts come: its own, or that of another network. That one must have the permissions without which no
+ * account works, and is asked for no others. Null: the operator has none.
+ */
+export const appOfLogin = (
+  { platform, appOf: other, oauth }: Pick<NetworkTables, 'platform' | 'appOf' | 'oauth'>,
+  config: AppSettings,
+): NetworkApp | null => {
+  const app = appOf(other ?? platform, config);
+  if (app === null || other === undefined) return app;
+  const scopes = Object.keys(oauth.scopes).filter((one) => app.scopes?.includes(one) !== false);
+  const lacks = Object.entries(oauth.scopes).some(([one, { needed }]) => needed !== undefined && !scopes.includes(one));
+  return lacks ? null : { ...app, scopes };
+};
 
 type Each = readonly [KitNetwork, ...KitNetwork[]];
 

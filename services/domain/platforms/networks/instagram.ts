@@ -74,6 +74,8 @@ const media: NetworkMedia = {
     { use: 'story', kinds: ['image', 'video'], min: 1, max: 1 },
   ],
   files,
+  // `thumb_offset` of a reel.
+  coverFrame: true,
   useOf: (asked, kinds) => {
     if (asked !== null) return asked;
     if (kinds.length > 1) return 'carousel';
@@ -162,7 +164,7 @@ const insights: InsightsTable = {
 /** "IG User Media": a story has neither caption, place nor collaborators. */
 const notStory: readonly MediaUse[] = ['feed', 'carousel', 'reel'];
 
-/** Instagram, Graph API v25. Figures: developers.facebook.com, "Instagram Platform: Content publishing", "IG User Media". */
+/** Instagram, Graph API v27. Figures: developers.facebook.com, "Instagram Platform: Content publishing", "IG User Media". */
 export const instagram: NetworkRules = {
   platform: 'instagram',
   name: 'Instagram',
@@ -239,7 +241,11 @@ export const instagram: NetworkRules = {
       ...{ type: 'url', uses: ['reel'] },
     },
     locationId: { about: 'Id of the page of a place. Ignored on a story.', type: 'string', uses: notStory },
-    paidPartnership: { about: 'Marks the post as a paid partnership.', type: 'boolean', default: false },
+    paidPartnership: {
+      about:
+        'Marks the post as a paid partnership. Instagram takes it of accounts that are connected by Facebook; on others such a post fails.',
+      ...{ type: 'boolean', default: false },
+    },
   },
   banned: [],
   aiKey: null,

@@ -18,7 +18,11 @@ const limited = (ms: number) => ({
 });
 
 /** The call that makes a post visible; what is refused before it is refused where the container is made. */
-const faultOf = (fault: Parameters<Harness['scripted']>[0], ms: number): Pick<Fault, 'route' | 'then'> => {
+const faultOf = (
+  fault: Parameters<Harness['scripted']>[0],
+  ms: number,
+  by: Host,
+): Pick<Fault, 'route' | 'then' | 'times'> => {
   switch (fault) {
     case 'down':
       throw new Error('a comment has no call before the one that makes it');
@@ -27,7 +31,8 @@ const faultOf = (fault: Parameters<Harness['scripted']>[0], ms: number): Pick<Fa
     case 'reject':
       return { route: create, then: { answer: problems.caption_too_long } };
     case 'token_death':
-      return { route: create, then: { answer: problems.token_expired } };
+      // By the login of Facebook the page gets another token, and is asked once more.
+      return { route: create, then: { answer: problems.token_expired }, times: by === 'fb' ? 2 : 1 };
     case 'timeout_before':
       return { route: publish, then: 'silent_before' };
     case 'timeout_after':
@@ -58,9 +63,9 @@ const harness = async (by: Host): Promise<Harness> => {
     comments: async (targetId) => state.comments.flatMap(({ tag, id }) => (tag === targetId ? [id] : [])),
     scripted: (fault, ms = 0) => {
       const says = randomUUID();
-      const { route, then } = faultOf(fault, ms);
+      const { route, then, times = 1 } = faultOf(fault, ms, by);
       // The text of a comment has no container: whatever meets it, meets its one call.
-      for (const one of [route, comments]) network.script({ says, route: one, then });
+      for (const one of [route, comments]) network.script({ says, times, route: one, then });
       return `Hi ${says}`;
     },
     // A comment has one call, which an error of the server may follow: `errors.test.ts` has it before a post.
@@ -89,7 +94,7 @@ const insightsHarness = async (by: Host): Promise<InsightsHarness> => {
   const faults = {
     down: { then: { answer: problems.unavailable } },
     rate_limit: { then: { answer: limited(60_000) } },
-    token_death: { then: { answer: problems.token_invalid } },
+    token_death: { then: { answer: problems.token_invalid }, times: by === 'fb' ? 2 : 1 },
   } as const;
   return {
     source: adapter,

@@ -132,6 +132,7 @@ export const startInstagram = async (options: InstagramNetworkOptions = {}): Pro
       fb: {
         ...{ FACEBOOK_API: `${origin}/fb`, FACEBOOK_AUTHORIZE: `${origin}/www/facebook` },
         ...{ FACEBOOK_CLIENT_ID: state.metaApp.clientId, FACEBOOK_CLIENT_SECRET: state.metaApp.clientSecret },
+        FACEBOOK_SCOPES: [...scopesOf.fb, 'pages_manage_posts'].join(' '),
       },
     },
     person: (over = {}) => {

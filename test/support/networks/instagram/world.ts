@@ -7,8 +7,7 @@ import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PlatformAdapter, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount, InsightsSource } from '#contracts/ports/platform-insights.ts';
 import { instagramNetwork } from '#infra/platforms/instagram/index.ts';
-import { appOf } from '#infra/platforms/kit/app.ts';
-import { joined } from '#infra/platforms/kit/logins.ts';
+import { appOfLogin, joined } from '#infra/platforms/kit/logins.ts';
 import { type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import type { Tools } from '#infra/platforms/kit/tables.ts';
 import { loginsOf } from '#infra/platforms/live.ts';
@@ -116,7 +115,7 @@ export const instagramWorld = async (
   const config = readConfig({ ...network.env.ig, ...network.env.fb });
   const kitOf = (more: Partial<Tools> = {}): KitNetwork => {
     const [first, ...others] = loginsOf(instagramNetwork).flatMap((parts) => {
-      const app = appOf(parts.tables.appOf ?? 'instagram', config);
+      const app = appOfLogin(parts.tables, config);
       return app === null ? [] : [networkOf(parts, { ...tools, ...more }, app)];
     });
     if (first === undefined) throw new Error('no app is set up');
