@@ -146,7 +146,7 @@ suite('what a decision covers', (t) => {
       assert.deepEqual(of('cover', cover.id)[0]?.platforms, ['instagram', 'youtube', 'facebook']);
       assert.deepEqual(
         shown.filter(({ kind }) => kind === 'cover_frame').map(({ value, platforms: on }) => [value, on]),
-        [['1234 ms', ['tiktok']]],
+        [['1234 ms', ['instagram', 'tiktok']]],
       );
       assert.match(page, /1234 ms/);
       const same = shown.filter(({ kind, value }) => kind === 'text' && value === 'The same for most.');

@@ -459,7 +459,7 @@ suite('the targets that a fault of a body concerns', (t) => {
     deepEqual(concerned('/thread/segments/0/mediaIds/0'), ['x']);
     deepEqual(concerned('/thread/segments/0/content'), ['x']);
     deepEqual(concerned('/coverMediaId'), ['instagram']);
-    deepEqual(concerned('/coverFrameMs'), ['tiktok']);
+    deepEqual(concerned('/coverFrameMs'), ['instagram', 'tiktok']);
     deepEqual(concerned('/variants/0/overrides/langs'), ['bluesky']);
     deepEqual(concerned('/variants/10/overrides/langs'), []);
     deepEqual(concerned('/other/variants/0/overrides/langs'), []);

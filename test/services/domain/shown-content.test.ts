@@ -232,7 +232,7 @@ suite('what is shown of a content', (t) => {
       'text: Hello → instagram tiktok',
       'file 1: loop (g) → instagram tiktok',
       'cover: photo (p) → instagram',
-      'cover_frame: 5 ms → tiktok',
+      'cover_frame: 5 ms → instagram tiktok',
       'bytes: gif/x, 7 bytes, SHA-256 ab (g) → instagram tiktok',
       'bytes: image/x, 7 bytes, SHA-256 ab (p) → instagram',
       'alt_text: A photo (p) → ; No network of this decision gets it.',
