@@ -1,5 +1,6 @@
 /** Accounts of networks from their connect link to their posts, over separate processes, which all of them share. */
 import { suite } from '#test/support/suite.ts';
+import { pageOfFacebook } from './live/facebook.ts';
 import { accountsOfLinkedIn } from './live/linkedin.ts';
 import { accountOfPinterest } from './live/pinterest.ts';
 import { channelOfTelegram } from './live/telegram.ts';
@@ -21,5 +22,6 @@ suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   accountOfTikTok(t, world);
   accountsOfLinkedIn(t, world);
   channelOfYouTube(t, world);
+  pageOfFacebook(t, world);
   channelOfTelegram(t, world);
 });
