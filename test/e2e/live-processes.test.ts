@@ -1,5 +1,6 @@
 /** Accounts of networks from their connect link to their posts, over separate processes, which all of them share. */
 import { suite } from '#test/support/suite.ts';
+import { pageOfFacebook } from './live/facebook.ts';
 import { accountOfInstagram } from './live/instagram.ts';
 import { accountsOfLinkedIn } from './live/linkedin.ts';
 import { accountOfPinterest } from './live/pinterest.ts';
@@ -22,6 +23,7 @@ suite('live accounts, over separate processes', { timeoutMs: 300_000 }, (t) => {
   accountOfTikTok(t, world);
   accountsOfLinkedIn(t, world);
   channelOfYouTube(t, world);
+  pageOfFacebook(t, world);
   accountOfInstagram(t, world);
   channelOfTelegram(t, world);
 });

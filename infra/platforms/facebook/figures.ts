@@ -75,7 +75,9 @@ const figuresOf = async (
 
 export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] => postByPost(bound, figuresOf);
 
-const ofDay = ['page_media_view', 'page_views_total', 'page_total_actions', 'page_video_views', 'page_video_view_time'];
+const ofDay = ['page_media_view', 'page_views_total', 'page_total_actions'];
+/** Retired without a successor on 2026-06-15, and read where Facebook still answers them. */
+const ofDayOnce = ['page_video_views', 'page_video_view_time'];
 const ofFollowers = ['page_follows_country', 'page_follows_city'];
 
 /** What each day has of each metric; a value is of the day that ends with it. */
@@ -111,10 +113,12 @@ export const accountFigures =
     const span = { period: 'day', since: second(accountDays + 1), until: second(0) };
     const data = await listsOf(call, `${page}/insights`, ofDay, span);
     if (isRefused(data)) return withoutFigures(data, clock());
+    const once = await listsOf(call, `${page}/insights`, ofDayOnce, span);
+    if (isRefused(once)) return withoutFigures(once, clock());
     const followers = await listsOf(call, `${page}/insights`, ofFollowers, span);
     if (isRefused(followers)) return withoutFigures(followers, clock());
     // The day that goes on has no end yet.
-    const [newest, ...earlier] = daysOf(data).filter(({ day }) => day < dayIn.format(clock()));
+    const [newest, ...earlier] = daysOf([...data, ...once]).filter(({ day }) => day < dayIn.format(clock()));
     const { followers_count: count } = who.body;
     const own = listIn(membersOf(newest?.raw)?.insights, 'data');
     const node = count === undefined ? {} : { followers_count: count };

@@ -1,11 +1,49 @@
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { metaInbox } from '../inboxes/meta.ts';
-import type { NetworkParts } from '../kit/network.ts';
+import type { Ask } from '../kit/client.ts';
+import { beforeBoundary, behindCover, commentTooLate, failureOf, isNoPost } from '../kit/errors.ts';
+import type { Bound, NetworkParts } from '../kit/network.ts';
+import { subjectOf } from '../kit/upload.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { offerOfLogin } from '../meta/login.ts';
 import { accountFigures, postFigures } from './figures.ts';
-import { findPosts, reconcile } from './find.ts';
+import { findPosts, isGone, reconcile, videoIdOf } from './find.ts';
 import { scheduler } from './native.ts';
-import { comment, publish, removePost, setCover } from './publish.ts';
-import { tables } from './tables.ts';
+import { comment, publish } from './publish.ts';
+import { isPostId, tables } from './tables.ts';
+
+/** "Video Thumbnails": the preferred one is shown, so a second call shows the same picture. */
+const setCover =
+  (bound: Bound): NonNullable<PlatformAdapter['afterStep']> =>
+  async (request, signal) => {
+    if (signal.aborted) return commentTooLate;
+    const { client, clock } = bound;
+    const { cover, externalId } = request;
+    const video = await videoIdOf(bound, request, externalId, signal);
+    if (typeof video !== 'string') return behindCover(video, clock());
+    if (!isMediaId(video)) {
+      return { kind: 'failed', failure: failureOf('gone', null, 'the post shows no video that could have a cover') };
+    }
+    const ask: Ask = {
+      ...{ method: 'POST', path: at(`${video}/thumbnails`), query: { is_preferred: 'true' } },
+      form: {
+        ...{ fields: {}, name: 'source', type: cover.contentType },
+        file: { path: await cover.file(), start: 0, end: cover.bytes },
+      },
+    };
+    const answer = await client.call(subjectOf(request), ask, signal);
+    return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
+  };
+
+const removePost =
+  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  async ({ account, externalId }, signal) => {
+    if (!isPostId(externalId)) return isNoPost;
+    const subject = { accountId: account.id, targetId: null };
+    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
+    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
+    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
+  };
 
 /** Pages of Facebook; profiles and groups take no posts of apps. */
 export const facebookNetwork: NetworkParts = {

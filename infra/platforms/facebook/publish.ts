@@ -4,10 +4,8 @@ import {
   beforeBoundary,
   behindBoundary,
   behindComment,
-  behindCover,
   commentTooLate,
   failureOf,
-  isNoPost,
   noIdOfPost,
   type OkAnswer,
   publishTooLate,
@@ -15,10 +13,10 @@ import {
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, hourMs, isMediaId } from '../meta/graph.ts';
+import { at, hourMs } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
-import { boundaryOf, fateOf, isGone, soonMs, videoIdOf } from './find.ts';
+import { boundaryOf, fateOf, soonMs } from './find.ts';
 import { type File, sessionOf, uploaded } from './media.ts';
 import { fieldsOf, isVideo, linkTo, refusalOf, shownOf, type Way, wayOf } from './post.ts';
 import { commentScope, isPostId, reading } from './tables.ts';
@@ -140,37 +138,4 @@ export const comment =
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const id = textIn(answer.body, 'id');
     return id === null ? noIdOfPost : { kind: 'posted', externalId: id };
-  };
-
-/** "Video Thumbnails": the preferred one is shown, so a second call shows the same picture. */
-export const setCover =
-  (bound: Bound): NonNullable<PlatformAdapter['afterStep']> =>
-  async (request, signal) => {
-    if (signal.aborted) return commentTooLate;
-    const { client, clock } = bound;
-    const { cover, externalId } = request;
-    const video = await videoIdOf(bound, request, externalId, signal);
-    if (typeof video !== 'string') return behindCover(video, clock());
-    if (!isMediaId(video)) {
-      return { kind: 'failed', failure: failureOf('gone', null, 'the post shows no video that could have a cover') };
-    }
-    const ask: Ask = {
-      ...{ method: 'POST', path: at(`${video}/thumbnails`), query: { is_preferred: 'true' } },
-      form: {
-        ...{ fields: {}, name: 'source', type: cover.contentType },
-        file: { path: await cover.file(), start: 0, end: cover.bytes },
-      },
-    };
-    const answer = await client.call(subjectOf(request), ask, signal);
-    return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
-  };
-
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    if (!isPostId(externalId)) return isNoPost;
-    const subject = { accountId: account.id, targetId: null };
-    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
-    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
   };

@@ -15,6 +15,7 @@ import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
+import { type FacebookNetwork, startFacebook } from '#test/support/networks/facebook/index.ts';
 import { type LinkedInNetwork, startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import type { LinkedInOptions } from '#test/support/networks/linkedin/state.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
@@ -302,6 +303,49 @@ suite('the doctor of linkedin', (t) => {
     const { verdict, remedy } = of(findings, 'redirect address');
     assert.equal(verdict, 'fix');
     assert.match(String(remedy), /Authorized redirect URLs/);
+  });
+});
+
+suite('the doctor of facebook', (t) => {
+  let network: FacebookNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (more: Readonly<Record<string, string>> = {}) => {
+    network = await startFacebook({ redirectUri });
+    return { ...network.env, ...more };
+  };
+
+  t('finds nothing to fix in an app that is set up, and says what it cannot tell', async () => {
+    const findings = await examined('facebook', await started());
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+      calls: 'cannot_tell',
+    });
+    const { remedy } = of(findings, 'redirect address');
+    const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.deepEqual([asked.pathname, asked.searchParams.get('redirect_uri')], ['/v27.0/dialog/oauth', redirectUri]);
+    assert.match(String(remedy), /Valid OAuth Redirect URIs/);
+    assert.match(of(findings, 'scopes').words, /pages_manage_engagement \(for first comments and figures of videos\)/);
+    assert.ok(!of(findings, 'scopes').words.includes('instagram'), 'it is asked for where the setting names it');
+  });
+
+  t('tells a wrong app, a wrong secret and a server that does not answer apart, and shows no secret', async () => {
+    for (const more of [{ FACEBOOK_CLIENT_ID: '17' }, { FACEBOOK_CLIENT_SECRET: 'not-the-secret' }]) {
+      const findings = await examined('facebook', await started(more));
+      const { verdict, remedy } = of(findings, 'client');
+      assert.deepEqual([verdict, /Copy the app ID/.test(String(remedy))], ['fix', true], JSON.stringify(findings));
+      assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+      network?.close();
+    }
+    const server = `http://127.0.0.1:${await freePort()}`;
+    const silent = of(await examined('facebook', await started({ FACEBOOK_API: server })), 'client');
+    assert.match(JSON.stringify(silent), /FACEBOOK_API/);
+  });
+
+  t('warns of a version whose end Meta has named', async () => {
+    const clock = () => Date.parse('2026-12-01T00:00:00.000Z');
+    const findings = await examined('facebook', await started({ FACEBOOK_VERSION: 'v21.0' }), { clock });
+    assert.notEqual(of(findings, 'API version').verdict, 'ok');
+    assert.match(of(findings, 'API version').words, /2027-01-21/);
   });
 });
 

@@ -3,6 +3,8 @@ import assert from 'node:assert/strict';
 import type { PlatformAdapter, PublishRequest, RemovalOutcome } from '#contracts/ports/platform.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
+import { problems as problemsOfFacebook } from '#test/support/networks/facebook/index.ts';
+import { facebookWorld } from '#test/support/networks/facebook/world.ts';
 import { problems as answers } from '#test/support/networks/linkedin/index.ts';
 import { linkedinWorld } from '#test/support/networks/linkedin/world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
@@ -22,7 +24,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin' | 'youtube',
+  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin' | 'youtube' | 'facebook',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -112,6 +114,30 @@ suite('the removal of a video on youtube', (t) => {
     assert.equal(network.state.video(externalId), null);
     assert.deepEqual(await removed(adapter, 'youtube', account, externalId), { kind: 'removed' });
     assert.equal(why(await removed(adapter, 'youtube', account, 'AAAAAAAAAA/')), 'invalid_content');
+    world.close();
+  });
+});
+
+suite('the removal of a post on facebook', (t) => {
+  t('deletes the page’s own post and no other, and repeats without harm', async () => {
+    const world = await facebookWorld();
+    const { adapter, network } = world;
+    const [account, other] = [await world.account(), await world.account()];
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    // Another page does not see it: there is nothing to delete for it.
+    assert.deepEqual(await removed(adapter, 'facebook', other, externalId), { kind: 'removed' });
+    assert.ok(network.state.find(externalId) !== null);
+    network.script({ route: 'DELETE /:id', then: 'drop_before' });
+    assert.equal(why(await removed(adapter, 'facebook', account, externalId)), 'platform_down');
+    network.script({ route: 'DELETE /:id', then: { answer: problemsOfFacebook.pages_limited } });
+    assert.equal(why(await removed(adapter, 'facebook', account, externalId)), 'rate_limited');
+    network.script({ route: 'DELETE /:id', then: { answer: problemsOfFacebook.token_ended } });
+    assert.deepEqual(await removed(adapter, 'facebook', account, externalId), { kind: 'removed' });
+    assert.equal(network.state.find(externalId), null);
+    assert.deepEqual(await removed(adapter, 'facebook', account, externalId), { kind: 'removed' });
+    assert.equal(why(await removed(adapter, 'facebook', account, '1/2')), 'invalid_content');
     world.close();
   });
 });

@@ -173,6 +173,10 @@ const serve = async (
   const then = state.met(faultRouteOf(route, message), saidBy(state, message, body, id));
   if (then === null) return send(act());
   if (typeof then === 'object') {
+    if ('run' in then) {
+      then.run();
+      return send(act());
+    }
     if ('answerAfter' in then) {
       act();
       return send(then.answerAfter);

@@ -104,7 +104,9 @@ export interface Fault {
     | 'silent_after'
     | 'drop_after'
     | { readonly answerAfter: Answer }
-    | { readonly lateMs: number; readonly answer: Answer };
+    | { readonly lateMs: number; readonly answer: Answer }
+    /** `run` is called, and then the network answers by itself. */
+    | { readonly run: () => void; readonly then: 'act' };
 }
 
 /** What becomes of the next post whose text has `says`. */
