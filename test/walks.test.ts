@@ -130,7 +130,7 @@ suite('the walks of the papers', (t) => {
     }));
     assert.deepEqual(
       counts.map(({ name }) => name),
-      ['X', 'Pinterest', 'Threads', 'LinkedIn', 'TikTok', 'YouTube', 'Facebook', 'Telegram', 'Bluesky'],
+      ['X', 'Pinterest', 'Threads', 'LinkedIn', 'TikTok', 'YouTube', 'Facebook', 'Instagram', 'Telegram', 'Bluesky'],
     );
     const count = (name: string): number => globSync(`infra/platforms/${name}/**/*.ts`, { cwd: root }).length;
     for (const { files, name } of counts) assert.equal(Number(files), count(name.toLowerCase()), name);

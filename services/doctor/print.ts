@@ -38,7 +38,7 @@ export const printed = (examined: readonly Examined[]): string => {
   const count = mustBeFixed(examined);
   return [
     ...built,
-    `not built\n  ${others.join(', ')}`,
+    ...(others.length === 0 ? [] : [`not built\n  ${others.join(', ')}`]),
     count === 0 ? 'Nothing must be fixed.' : `${count} to fix.`,
   ].join('\n\n');
 };

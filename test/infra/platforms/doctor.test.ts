@@ -16,6 +16,7 @@ import { readConfig } from '#runtime/process/config.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { type FacebookNetwork, startFacebook } from '#test/support/networks/facebook/index.ts';
+import { type InstagramNetwork, startInstagram } from '#test/support/networks/instagram/index.ts';
 import { type LinkedInNetwork, startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import type { LinkedInOptions } from '#test/support/networks/linkedin/state.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
@@ -399,6 +400,64 @@ suite('the doctor of threads', (t) => {
     const { words } = of(await examined('threads', await started({ THREADS_VERSION: 'v2.0' })), 'API version');
     assert.match(words, /^Threads API v2\.0/);
   });
+});
+
+suite('the doctor of instagram', (t) => {
+  let network: InstagramNetwork | undefined;
+  t.after.each(() => network?.close());
+  const started = async (...apps: readonly ('ig' | 'fb')[]) => {
+    const own = await startInstagram({ redirectUri });
+    network = own;
+    return Object.assign({}, ...apps.map((one) => own.env[one])) as Record<string, string>;
+  };
+
+  t('finds nothing to fix in an app that is set up, and says what it cannot tell', async () => {
+    const findings = await examined('instagram', await started('ig'));
+    assert.deepEqual(verdictsOf(findings), {
+      ...{ address: 'ok', client: 'ok', 'redirect address': 'cannot_tell', scopes: 'cannot_tell', 'API version': 'ok' },
+      calls: 'cannot_tell',
+    });
+    const { remedy } = of(findings, 'redirect address');
+    const asked = new URL(/https?:\S+/.exec(String(remedy))?.[0] ?? '');
+    assert.equal(asked.searchParams.get('redirect_uri'), redirectUri);
+    assert.match(String(remedy), /OAuth redirect URIs/);
+    assert.match(of(findings, 'scopes').words, /instagram_business_manage_comments \(for first comments\)/);
+    assert.match(of(findings, 'API version').words, /^Graph API v27\.0: no end is announced/);
+  });
+
+  t(
+    'says that accounts come by Facebook where its app has the permissions, and nothing of it where it lacks them',
+    async () => {
+      const env = await started('fb');
+      const findings = await examined('instagram', env);
+      assert.match(of(findings, 'login of Facebook').words, /whose app is examined there/);
+      assert.ok(!findings.some(({ verdict }) => verdict === 'off'), 'Instagram is offered');
+      network?.close();
+      const { FACEBOOK_SCOPES: _, ...usual } = await started('fb');
+      const without = await examined('instagram', usual);
+      assert.equal(of(without, 'app').verdict, 'off');
+    },
+  );
+
+  t(
+    'tells the ids of the Meta app, a wrong secret and a server that does not answer apart, and shows no secret',
+    async () => {
+      for (const more of [{ INSTAGRAM_CLIENT_ID: '17' }, { INSTAGRAM_CLIENT_SECRET: 'not-the-secret' }]) {
+        const findings = await examined('instagram', { ...(await started('ig')), ...more });
+        const { verdict, remedy } = of(findings, 'client');
+        assert.deepEqual(
+          [verdict, /^Copy the Instagram app ID/.test(String(remedy))],
+          ['fix', true],
+          JSON.stringify(findings),
+        );
+        assert.ok(!JSON.stringify(findings).includes('not-the-secret'));
+        network?.close();
+      }
+      const server = `http://127.0.0.1:${await freePort()}`;
+      const env = { ...(await started('ig')), INSTAGRAM_TOKENS: server };
+      assert.match(JSON.stringify(of(await examined('instagram', env), 'client')), /INSTAGRAM_TOKENS/);
+    },
+  );
 });
 
 suite('the doctor of what networks call', (t) => {

@@ -5,6 +5,8 @@ import { orMissing } from '#test/support/missing.ts';
 import { blueskyWorld } from '#test/support/networks/bluesky-world.ts';
 import { problems as problemsOfFacebook } from '#test/support/networks/facebook/index.ts';
 import { facebookWorld } from '#test/support/networks/facebook/world.ts';
+import { problems as problemsOfInstagram } from '#test/support/networks/instagram/index.ts';
+import { instagramWorld } from '#test/support/networks/instagram/world.ts';
 import { problems as answers } from '#test/support/networks/linkedin/index.ts';
 import { linkedinWorld } from '#test/support/networks/linkedin/world.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
@@ -24,7 +26,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 
 const removed = (
   adapter: PlatformAdapter,
-  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin' | 'youtube' | 'facebook',
+  platform: 'x' | 'threads' | 'pinterest' | 'bluesky' | 'telegram' | 'linkedin' | 'youtube' | 'facebook' | 'instagram',
   account: PublishRequest['account'],
   externalId: string,
 ): Promise<RemovalOutcome> => {
@@ -168,6 +170,41 @@ suite('the removal of a post on threads', (t) => {
     assert.equal(why(await removed(adapter, 'threads', account, '1/../../me')), 'invalid_content');
     world.close();
   });
+});
+
+suite('the removal of a post on instagram', (t) => {
+  t(
+    'deletes the post of an account that came by Facebook, repeats without harm, and leaves those of the others',
+    async () => {
+      const world = await instagramWorld();
+      const { adapter, network } = world;
+      const posted = async (by: 'ig' | 'fb') => {
+        const account = await world.account({ by });
+        const { outcome } = await world.publish(world.request(account, { media: [world.media()] }));
+        assert.ok(outcome.kind === 'published');
+        return { account, externalId: outcome.externalId };
+      };
+      const [own, behind] = [await posted('ig'), await posted('fb')];
+      assert.deepEqual([await adapter.canRemove(own.account), await adapter.canRemove(behind.account)], [false, true]);
+      const calls = network.state.calls.length;
+      assert.equal(why(await removed(adapter, 'instagram', own.account, own.externalId)), 'permission');
+      assert.equal(network.state.calls.length, calls, 'its own login has no such call');
+      const { account, externalId } = behind;
+      // Another account does not see it: there is nothing to delete for it.
+      const other = await world.account({ by: 'fb' });
+      assert.deepEqual(await removed(adapter, 'instagram', other, externalId), { kind: 'removed' });
+      assert.ok(network.state.post(externalId) !== null);
+      network.script({ route: 'DELETE /:id', then: 'drop_before' });
+      assert.equal(why(await removed(adapter, 'instagram', account, externalId)), 'platform_down');
+      network.script({ route: 'DELETE /:id', then: { answer: problemsOfInstagram.account_limited } });
+      assert.equal(why(await removed(adapter, 'instagram', account, externalId)), 'rate_limited');
+      assert.deepEqual(await removed(adapter, 'instagram', account, externalId), { kind: 'removed' });
+      assert.equal(network.state.post(externalId), null);
+      assert.deepEqual(await removed(adapter, 'instagram', account, externalId), { kind: 'removed' });
+      assert.equal(why(await removed(adapter, 'instagram', account, '1/media')), 'invalid_content');
+      world.close();
+    },
+  );
 });
 
 suite('the removal of a pin of pinterest', (t) => {
