@@ -8,7 +8,6 @@ import { examineBluesky } from './bluesky/doctor.ts';
 import { appSetOf } from './kit/app.ts';
 import { examineApp } from './kit/doctor.ts';
 import { appOfLogin } from './kit/logins.ts';
-import type { NetworkParts } from './kit/network.ts';
 import { kitNetworks, type LiveOptions, loginsOf } from './live.ts';
 import { found, nobody } from './shared/findings.ts';
 import { examineTelegram } from './telegram/doctor.ts';
@@ -63,7 +62,7 @@ type Examine = (options: DoctorOptions, signal: AbortSignal) => Promise<readonly
 
 /** The app of the network, and where accounts come by the login of another one, that they do: its app is examined there. */
 const examineLogins = async (
-  parts: NetworkParts,
+  parts: NonNullable<(typeof kitNetworks)[Platform]>,
   options: DoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {

@@ -1,11 +1,11 @@
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import type {
   ContainedPost,
-  Container,
   ContainerFields,
   ContainerForms,
   ContainerStatus,
   ContainerWork,
+  MadeContainer,
 } from '../kit/containers.ts';
 import { failureOf, type NotOk } from '../kit/errors.ts';
 import { at, isMediaId } from '../meta/graph.ts';
@@ -119,7 +119,7 @@ const statusOf = async (
 const make = async (
   { bound, subject, user, signal }: ContainerWork,
   fields: Readonly<Record<string, string>>,
-): Promise<Container | NotOk> => {
+): Promise<MadeContainer | NotOk> => {
   const answer = await bound.client.call(subject, { method: 'POST', path: at(`${user}/media`), fields }, signal);
   if (answer.kind === 'ok') {
     const id = textIn(answer.body, 'id') ?? '';

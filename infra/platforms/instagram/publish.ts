@@ -2,10 +2,10 @@ import type { CommentOutcome, PlatformAdapter, PublishRequest } from '#contracts
 import type { Failure } from '#schemas/target.ts';
 import type { Ask } from '../kit/client.ts';
 import {
-  type Container,
   type ContainerWork,
   chosenContainer,
   containerCrossing,
+  type MadeContainer,
   mayBeOut,
   noneLeft,
   type PostQuota,
@@ -39,7 +39,7 @@ const madeBy = ({ body }: OkAnswer): string | null => {
   return id !== null && isMediaId(id) ? id : null;
 };
 
-const callOf = (user: string, { id }: Container): Ask => ({
+const callOf = (user: string, { id }: MadeContainer): Ask => ({
   ...{ method: 'POST', path: at(`${user}/media_publish`), fields: { creation_id: id } },
 });
 

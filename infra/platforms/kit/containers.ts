@@ -21,7 +21,7 @@ import { isUploadFailed, type Look, type Uploader, type UploadItem, upload } fro
  * invisible, ends after 24 hours, and is published once. The network fetches the files from their addresses.
  */
 
-export type Container = { readonly id: string };
+export type MadeContainer = { readonly id: string };
 
 export interface ContainerWork {
   readonly bound: Bound;
@@ -48,7 +48,7 @@ export type ContainerStatus =
 
 export interface ContainerForms {
   /** Makes nothing visible, so it may be made again. */
-  make(work: ContainerWork, fields: Readonly<Record<string, string>>): Promise<Container | NotOk>;
+  make(work: ContainerWork, fields: Readonly<Record<string, string>>): Promise<MadeContainer | NotOk>;
   statusOf(work: Omit<ContainerWork, 'user'>, id: string): Promise<ContainerStatus | NotOk>;
   /** So many looks may miss what was made a moment ago; then it is made anew, or published as it is. */
   readonly unfound: { readonly looks: number; readonly then: 'anew' | 'publish' };
@@ -89,7 +89,7 @@ const addressed = async (fields: ContainerFields): Promise<Readonly<Record<strin
   return all;
 };
 
-const makerOf = (forms: ContainerForms, work: ContainerWork, { file }: Making): Uploader<Container, Making> => {
+const makerOf = (forms: ContainerForms, work: ContainerWork, { file }: Making): Uploader<MadeContainer, Making> => {
   const broken = (code: string): Look => ({ kind: 'broken', code, said: forms.said(code) });
   let missed = 0;
   return {
@@ -127,10 +127,10 @@ export const built = async (
   { children, whole }: ContainedPost,
   { checkpoint, checkpoints }: Pick<PublishSteps, 'checkpoint'> & Pick<PublishRequest, 'checkpoints'>,
   waitMs = 600_000,
-): Promise<Container | Failed> => {
+): Promise<MadeContainer | Failed> => {
   const { bound, signal } = work;
   const request = { checkpoints };
-  const ready = (one: Making): Promise<Container | Failed> =>
+  const ready = (one: Making): Promise<MadeContainer | Failed> =>
     upload({ bound, request, steps: { checkpoint, signal }, waitMs }, one, makerOf(forms, work, one));
   const ids: string[] = [];
   for (const [place, fields] of children.entries()) {
@@ -151,7 +151,7 @@ const readyContainer = async (
   post: ContainedPost,
   steps: PublishSteps,
   former: readonly Checkpoint[],
-): Promise<Container | Failed> => {
+): Promise<MadeContainer | Failed> => {
   let known = [...former];
   const checkpoint: PublishSteps['checkpoint'] = async (step, data) => {
     await steps.checkpoint(step, data);
@@ -175,7 +175,7 @@ export const containerCrossing = (content: Json, container: string, now: number)
 const containerIn = (data: Json): string | null => textIn(data, 'container');
 const crossedAt = (data: Json | undefined): number => Date.parse(textIn(data, 'at') ?? '');
 
-export interface Chosen extends Container {
+export interface Chosen extends MadeContainer {
   readonly kind: 'container';
   /** A call with it was lost, so that a refusal may mean that it is out. */
   readonly wasLost: boolean;

@@ -2,11 +2,11 @@ import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts'
 import type { Ask } from '../kit/client.ts';
 import type {
   ContainedPost,
-  Container,
   ContainerFields,
   ContainerForms,
   ContainerStatus,
   ContainerWork,
+  MadeContainer,
 } from '../kit/containers.ts';
 import { failureOf, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
 import { at, isMediaId } from '../meta/graph.ts';
@@ -81,7 +81,7 @@ const statusOf = async (
 type Made = Readonly<Record<string, string>>;
 
 /** A post of a moment ago may not be known everywhere yet. */
-const make = async (work: ContainerWork, fields: Made): Promise<Container | NotOk> => {
+const make = async (work: ContainerWork, fields: Made): Promise<MadeContainer | NotOk> => {
   const { bound, subject, user, signal } = work;
   const ask: Ask = { method: 'POST', path: at(`${user}/threads`), fields };
   const isReply = fields.reply_to_id !== undefined;

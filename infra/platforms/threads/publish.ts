@@ -2,10 +2,10 @@ import type { CommentOutcome, PlatformAdapter, PublishRequest } from '#contracts
 import type { Ask } from '../kit/client.ts';
 import {
   built,
-  type Container,
   type ContainerWork,
   chosenContainer,
   containerCrossing,
+  type MadeContainer,
   mayBeOut,
   noneLeft,
   type PostQuota,
@@ -41,7 +41,7 @@ const madeBy = ({ body }: OkAnswer): string | null => {
   return id !== null && isMediaId(id) ? id : null;
 };
 
-const callOf = (user: string, { id }: Container): Ask => ({
+const callOf = (user: string, { id }: MadeContainer): Ask => ({
   ...{ method: 'POST', path: at(`${user}/threads_publish`), fields: { creation_id: id } },
 });
 
@@ -107,7 +107,7 @@ export const comment =
     const thread = { index: 1, of: 2, replyTo: { parent: externalId, head: externalId } };
     const post = postOf({ content, overrides: {}, media: [], thread });
     const steps = { checkpoint: async () => undefined, checkpoints: [] };
-    const prepared = async (): Promise<Container | Failed> =>
+    const prepared = async (): Promise<MadeContainer | Failed> =>
       (await noneLeft(work, quotaOf(work, true))) ??
       built(containers, work, post, steps, boundaryDeadlineMs * forContainer);
     const container = await prepared().catch((error: unknown) => {

@@ -278,10 +278,10 @@ suite('instagram', (t) => {
     assert.deepEqual([...new Set(proven.slice(hosts.indexOf('fb')))], [true]);
   });
 
-  t('a post beyond the quota waits for its slot before anything is made, and the cadence hears of it', async () => {
+  t('a post beyond the quota waits for its slot before anything is made, and the cadence is told of it', async () => {
     world.close();
-    const heard: unknown[] = [];
-    world = await instagramWorld({ quota: 1 }, { onLimits: (_id, windows) => void heard.push(...windows) });
+    const reported: unknown[] = [];
+    world = await instagramWorld({ quota: 1 }, { onLimits: (_id, windows) => void reported.push(...windows) });
     const account = await world.account();
     const { publishedAt } = await published(world.request(account, { media: [image()] }));
     state().advance(82_900_000);
@@ -291,7 +291,7 @@ suite('instagram', (t) => {
     assert.equal(Date.parse(outcome.retryAt), slot);
     assert.equal(containers().length, 1);
     const window = { name: 'posts in 24 hours', seconds: 86_400, limit: 1 };
-    assert.deepEqual(heard, [
+    assert.deepEqual(reported, [
       { ...window, used: 0, resetsAt: null },
       { ...window, used: 1, resetsAt: outcome.retryAt },
     ]);
