@@ -95,24 +95,27 @@ suite('a guest connects an account of instagram', { timeoutMs: 90_000 }, (t) => 
     assert.ok('scopes' in state && scopesOf.ig.every((scope) => state.scopes.includes(scope)));
   });
 
-  t('10: by the login of Facebook: the guest chooses among accounts behind pages, those of a business too', async () => {
-    const { clientId, path, guest, page } = await began('fb');
-    assert.equal(new URL(page).searchParams.get('client_id'), network.state.metaApp.clientId);
-    const [one, other] = [network.person(), network.person()];
-    const business = { id: network.state.id(), owned: [network.page(other)], client: [] };
-    const holder = network.holder({ pages: [network.page(one)], businesses: [business] });
-    const choice = await guest.get(await pressed(page, { as: holder.id }));
-    assert.equal(choice.status, 303);
-    const shown = await guest.get(choice.next ?? '');
-    assert.ok(shown.html.includes(one.username) && shown.html.includes(other.username), shown.html);
-    const next = await guest.sent(choice.next ?? '', { account: '1', go: 'connect' });
-    assert.equal(next, path);
-    const [account, ...others] = await accountsOf(clientId);
-    assert.deepEqual([account?.externalId, account?.status, others], [other.id, 'connected', []]);
-    const kept = await it.credentials.read(accountIdOf(clientId, 'instagram', other.id));
-    const access = network.state.access.get(String(kept?.secret.accessToken));
-    assert.deepEqual([access?.host, access?.personId], ['fb', other.id]);
-  });
+  t(
+    '10: by the login of Facebook: the guest chooses among accounts behind pages, those of a business too',
+    async () => {
+      const { clientId, path, guest, page } = await began('fb');
+      assert.equal(new URL(page).searchParams.get('client_id'), network.state.metaApp.clientId);
+      const [one, other] = [network.person(), network.person()];
+      const business = { id: network.state.id(), owned: [network.page(other)], client: [] };
+      const holder = network.holder({ pages: [network.page(one)], businesses: [business] });
+      const choice = await guest.get(await pressed(page, { as: holder.id }));
+      assert.equal(choice.status, 303);
+      const shown = await guest.get(choice.next ?? '');
+      assert.ok(shown.html.includes(one.username) && shown.html.includes(other.username), shown.html);
+      const next = await guest.sent(choice.next ?? '', { account: '1', go: 'connect' });
+      assert.equal(next, path);
+      const [account, ...others] = await accountsOf(clientId);
+      assert.deepEqual([account?.externalId, account?.status, others], [other.id, 'connected', []]);
+      const kept = await it.credentials.read(accountIdOf(clientId, 'instagram', other.id));
+      const access = network.state.access.get(String(kept?.secret.accessToken));
+      assert.deepEqual([access?.host, access?.personId], ['fb', other.id]);
+    },
+  );
 
   t('who denies it, on either page, connects nothing and is told how to go on', async () => {
     for (const by of ['ig', 'fb'] as const) {

@@ -292,7 +292,7 @@ suite('gate and publish check', (t) => {
     equal(who('altText'), 'x instagram facebook linkedin threads pinterest bluesky');
     equal(who('aiLabel'), 'x instagram tiktok youtube');
     equal(who('cover'), 'instagram youtube facebook pinterest telegram');
-    equal(platforms.filter(takesCoverFrame).join(' '), 'tiktok');
+    equal(platforms.filter(takesCoverFrame).join(' '), 'instagram tiktok');
     for (const platform of platforms) {
       equal(coverOf(platform), capabilities(platform).cover, platform);
       const { overrides, nativeWindow, publish } = rules[platform];
