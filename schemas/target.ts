@@ -196,8 +196,9 @@ export const targetEvents = {
     dueAt: Instant,
   }),
   /**
-   * The scheduled post is to be deleted on the network, and then the target is canceled or due at another time. Before
-   * the answer to a hand-over is known it is a cancel, and stands for what the network turns out to have.
+   * The network does not publish the scheduled post at its time any more: it is deleted there, and then the target is canceled
+   * or due at another time, or the network takes that time for it. Before the answer to a hand-over is known it is a cancel,
+   * and stands for what the network turns out to have.
    */
   TargetUndoRequested: Type.Object({
     then: Type.Enum(['cancel', 'reschedule']),
@@ -209,7 +210,15 @@ export const targetEvents = {
     scheduledLocal: Nullable(LocalDateTime),
     jitterSeconds: Nullable(Type.Integer({ minimum: 0, maximum: 43_200 })),
   }),
-  /** The network did not delete the scheduled post. */
+  /** The network publishes the same scheduled post at another time, which TargetUndoRequested wanted. */
+  TargetNativeTimeChanged: Type.Object({
+    ...claim,
+    nativeId: Type.String({ minLength: 1, maxLength: 500 }),
+    dueAt: Instant,
+    scheduledLocal: Nullable(LocalDateTime),
+    jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
+  }),
+  /** The network neither deleted the scheduled post nor took another time for it. */
   TargetUndoFailed: Type.Object({ then: Type.Enum(['cancel', 'reschedule']), failure: Failure }),
   TargetScheduleModeChanged: Type.Object({
     scheduleMode: ScheduleMode,

@@ -31,7 +31,8 @@ import { countedSql, isAskedSql, slotAtSql, waitingSql } from './sql.ts';
 
 /** Parts of a target's row that many of its events set, and the folds of its network's own scheduler. */
 
-type UndoStatus = (typeof undoStatuses)[number];
+/** `moving`: pending, and the target is wanted at another time; until then it may still be canceled. */
+type UndoStatus = (typeof undoStatuses)[number] | 'moving';
 
 interface NativeRow {
   readonly status: TargetStatus;
@@ -91,7 +92,8 @@ const due = (
 });
 
 /** A post that was taken back from the network's own scheduler, or that the network turned out not to have. */
-const undone = ({ undo }: Pick<NativeRow, 'undo'>): Partial<NativeRow> => (undo === 'pending' ? { undo: 'done' } : {});
+const undone = ({ undo }: Pick<NativeRow, 'undo'>): Partial<NativeRow> =>
+  undo === 'pending' || undo === 'moving' ? { undo: 'done' } : {};
 
 /** One that was canceled while it was handed over is taken back at once. */
 const handedOver = <R extends NativeRow>(
@@ -109,11 +111,11 @@ const handedOver = <R extends NativeRow>(
 
 const undoRequested = <R extends NativeRow>(
   row: R,
-  { postRevision }: DataOf<'TargetUndoRequested'>,
+  { then, postRevision }: DataOf<'TargetUndoRequested'>,
   event: DecodedEvent,
 ): R => ({
   ...row,
-  undo: 'pending',
+  undo: then === 'cancel' ? 'pending' : 'moving',
   next_action_at: event.metadata.occurredAt,
   applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
 });
@@ -188,9 +190,8 @@ export const renderSegments = (status: TargetStatus, known: SegmentsOut | null, 
 
 /**
  * Targets of posts and their progress. The content is that of the target's revision of its post and is joined when a
- * target is read. The file is long
- * because the columns, their fold, the rendering and the queries change together, and every event of a target changes
- * one.
+ * target is read. The file is long because the columns, their fold, the rendering and the queries change together, and
+ * every event of a target changes one.
  */
 
 interface Own extends FollowUpColumns {
@@ -396,6 +397,10 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetHandedToPlatform: change(handedOver),
     TargetUndoRequested: change(undoRequested),
     TargetUndoFailed: change(undoFailed),
+    TargetNativeTimeChanged: change((row, { dueAt, scheduledLocal, jitterSeconds }) => ({
+      ...{ ...row, ...inTime, ...undone(row), due_at: dueAt, next_action_at: dueAt },
+      ...{ scheduled_local: scheduledLocal, jitter_seconds: jitterSeconds },
+    })),
     TargetScheduleModeChanged: change(modeChanged),
     TargetAcceptedByPlatform: change((row, { askAt, until }) => ({
       ...row,
@@ -573,7 +578,7 @@ export const renderTarget = (row: ShownTarget, body: TargetContent) => {
     firstCommentExternalId: row.first_comment_id,
     firstCommentIssue: row.first_comment_issue,
     afterStepIssues: row.after_step_issues ?? [],
-    undo: row.undo,
+    undo: row.undo === 'moving' ? 'pending' : row.undo,
     cancelReason: row.cancel_reason,
     // For a thread, the content of its head.
     title: titleFor(row.platform, head.content, overrides),

@@ -22,7 +22,7 @@ const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
 const UndoStatus = OpenEnum(
   'UndoStatus',
   undoStatuses,
-  'pending: the network is asked to delete the scheduled post, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time; failed: it has not deleted it, because it published the post or is about to.',
+  'pending: the network is asked to delete the scheduled post, or to publish it at its new time, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time; or it publishes it at its new time, and the target is still handed_to_platform; failed: it has done neither, because it published the post or is about to.',
 );
 export const TargetCancelReason = OpenEnum(
   'TargetCancelReason',

@@ -24,6 +24,7 @@ export const placeTypes: readonly (TargetEvent['type'] | PostEvent['type'])[] = 
   'TargetRescheduled',
   'TargetRevised',
   'TargetUndoFailed',
+  'TargetNativeTimeChanged',
   'PostTargetsSkipped',
 ];
 

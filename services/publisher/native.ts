@@ -1,6 +1,6 @@
 import { within } from '#contracts/base/pause.ts';
-import type { UndoOutcome } from '#contracts/ports/platform.ts';
-import { undoClosesMs } from '#domain/post/scheduling.ts';
+import type { UndoNotDone, UndoOutcome } from '#contracts/ports/platform.ts';
+import { timeReason, undoClosesMs } from '#domain/post/scheduling.ts';
 import type { FollowUps, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -15,10 +15,10 @@ import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
 import { accountOf, filesOf, requestOf } from './request.ts';
 
 /**
- * Follows a target that the network's own scheduler has: takes it back where somebody wants it back, and finds out at its
- * time what became of it. Only the network's word ends it: an undo without an answer is asked after, and what the network
- * published meanwhile is published. Every question and every undo may be repeated, so a crash anywhere here leaves a
- * target that the next worker follows in the same way.
+ * Follows a target that the network's own scheduler has: takes it back, or gives it its new time, where somebody wants that,
+ * and finds out at its time what became of it. Only the network's word ends it: an undo without an answer is asked after, and
+ * what the network published meanwhile is published. Every question, every undo and every change of time may be repeated, so
+ * a crash anywhere here leaves a target that the next worker follows in the same way.
  */
 
 type Handed = TargetIn<'handed_to_platform'>;
@@ -40,6 +40,11 @@ export const followHandedOver = async (context: WorkContext, target: Handed): Pr
   return settleDue(context, target, await verify(context, target));
 };
 
+/** Due times at which the network may publish the post. */
+const timesOf = ({ common, otherTimes }: Handed): readonly string[] => [common.dueAt, ...otherTimes];
+
+const lastOf = (target: Handed): number => Math.max(...timesOf(target).map(Date.parse));
+
 const verify = async (context: WorkContext, target: Handed): Promise<Question> => {
   const { boundary } = target;
   return boundary === null ? unasked(context) : ask(context, target, boundary);
@@ -59,7 +64,7 @@ const settleDue = async (context: WorkContext, target: Handed, question: Questio
   const { outcome, askedAt } = question;
   if (await settled(context, target, outcome)) return 'settled';
   const due = Date.parse(target.common.dueAt);
-  const until = due + (await settleWindowOf(context, target));
+  const until = lastOf(target) + (await settleWindowOf(context, target));
   // In between a network may show the post neither as scheduled nor as published.
   if (askedAt < until) {
     const now = tools.now();
@@ -82,7 +87,7 @@ const settle = (
   outcome,
 });
 
-const unknown = ({ tools }: WorkContext): TargetCommand => {
+const unknown = ({ tools }: Pick<WorkContext, 'tools'>): TargetCommand => {
   const reconcileAt = new Date(tools.now() + (tools.config.reconcileDelaysMs[0] ?? 0)).toISOString();
   return { type: 'RecordNativeUnknown', failure: nativePostLate, reconcileAt };
 };
@@ -102,53 +107,75 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
 };
 
 /**
- * Deletes the scheduled post, and records what becomes of the target. If the worker dies after the call, the next one
- * calls again, the network answers that there is no such post, and the worker asks for its state. The network may allow
- * later what it refuses long before the time: the undo goes on, ever less often, until the time is near.
+ * Deletes the scheduled post, or has the network take the new time for it, and records what becomes of the target. If the
+ * worker dies after the call, the next one calls again: a network that has no such post any more says so, and the worker asks
+ * for its state; one that has the new time takes it once more. The network may allow later what it refuses long before the
+ * time: the undo goes on, ever less often, until the time is near.
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
   const { tools, leased } = context;
-  const leftMs = Date.parse(target.common.dueAt) - tools.now();
+  const leftMs = Math.min(...timesOf(target).map(Date.parse)) - tools.now();
   // Once the time has come, the network is asked all the same: it has published the post, whether or not an undo was allowed.
   if (leftMs > 0 && (await isHeld(context))) return Math.min(leftMs, heldRestMs);
-  faultPoint('publisher:before-undo');
-  const undone = await undo(context, target);
-  faultPoint('publisher:after-undo');
+  const answer = await changeAtNetwork(context, target);
+  if (answer.kind === 'rescheduled') {
+    await leased.record({ type: 'RecordTimeChanged', dueAt: answer.dueAt });
+    faultPoint('publisher:after-time-change');
+    return 'settled';
+  }
   const record = async (): Promise<'settled'> => {
     await leased.record({ type: 'RecordUndone', now: leased.now() });
     faultPoint('publisher:after-undone');
     return 'settled';
   };
-  if (undone.kind === 'undone') return record();
-  await reportLapse(context, target, undone.failure);
+  if (answer.kind === 'undone') return record();
+  await reportLapse(context, target, answer.failure);
   const question = await verify(context, target);
   const { outcome } = question;
-  const { dueAt } = target.common;
   const settleWindowMs = await settleWindowOf(context, target);
   // The network had the post under this id, and has it no longer. Around its due time it may be on its way out instead.
-  if (outcome.kind === 'absent' && publishedBy(dueAt, settleWindowMs, question) === null) return record();
+  const isGone = timesOf(target).every((dueAt) => publishedBy(dueAt, settleWindowMs, question) === null);
+  if (outcome.kind === 'absent' && isGone) return record();
   if (await settled(context, target, outcome)) return 'settled';
-  const now = tools.now();
-  const closes = Date.parse(dueAt) - undoClosesMs;
-  if (undone.kind === 'too_late' && now >= closes) {
-    await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(undone.failure) });
-    return 'settled';
-  }
-  const until = Date.parse(dueAt) + settleWindowMs;
-  if (now >= until) {
-    await leased.record(unknown(context));
-    return 'settled';
-  }
-  const since = Date.parse(target.undo?.requestedAt ?? dueAt);
-  const counts = now < closes ? closes : until;
-  const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
-  const most = undone.kind === 'too_late' ? undoRestMs : Math.max((now - since) / 4, unansweredRestMs);
-  return Math.min(rest, most, Math.max(1, counts - now));
+  return restOrEnd(context, target, answer, settleWindowMs);
 };
 
-const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> => {
+/** The undo had no effect so far, and the network has not published the post. */
+const restOrEnd = async (
+  { tools, leased }: WorkContext,
+  target: Handed,
+  { kind, failure }: UndoNotDone,
+  settleWindowMs: number,
+): Promise<number | 'settled'> => {
+  const now = tools.now();
+  const last = lastOf(target);
+  const closes = last - undoClosesMs;
+  if (kind === 'too_late' && now >= closes) {
+    await leased.record({ type: 'RecordUndoFailed', failure: cleanFailure(failure) });
+    return 'settled';
+  }
+  const until = last + settleWindowMs;
+  if (now >= until) {
+    await leased.record(unknown({ tools }));
+    return 'settled';
+  }
+  const times = timesOf(target).map(Date.parse);
+  const asked = Date.parse(target.undo?.requestedAt ?? target.common.dueAt);
+  const since = Math.max(asked, ...times.filter((at) => at <= now));
+  const counts = now < closes ? closes : until;
+  const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
+  const most = kind === 'too_late' ? undoRestMs : Math.max((now - since) / 4, unansweredRestMs);
+  const next = times.filter((at) => at > now);
+  return Math.min(rest, most, ...[counts, ...next].map((at) => Math.max(1, at - now)));
+};
+
+type Change = UndoOutcome | { readonly kind: 'rescheduled'; readonly dueAt: string };
+
+/** An undo; or a change of time, where that is what is wanted, and the network has it and takes that time. */
+const changeAtNetwork = async (context: WorkContext, target: Handed): Promise<Change> => {
   const { tools, leased } = context;
-  const noAnswer = (): UndoOutcome => ({ kind: 'unknown', failure: outcomeUnknown });
+  const { common, undo, nativeId } = target;
+  const noAnswer = (): UndoNotDone => ({ kind: 'unknown', failure: outcomeUnknown });
   const [conditions, content] = await Promise.all([
     context.conditions.current(target),
     context.streams.content(target),
@@ -158,16 +185,33 @@ const undo = async (context: WorkContext, target: Handed): Promise<UndoOutcome> 
   if (scheduler === null || scheduler === 'missing') return noAnswer();
   const lent = tools.files.lend(filesOf(target, noFiles.files), leased.lease.signal);
   const request = requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId);
-  const asked = scheduler
-    .undo({ ...request, dueAt: target.common.dueAt }, target.nativeId)
-    .catch((error: unknown) => {
+  const answerOf = async <Answer>(asked: Promise<Answer>): Promise<Answer | UndoNotDone> => {
+    const caught = asked.catch((error: unknown) => {
       if (error instanceof PublishingHeld) return noAnswer();
-      tools.logger.error(
-        { err: error, targetId: request.targetId },
-        'the adapter threw while undoing; it is asked again',
-      );
+      const what = 'the adapter threw while taking a post back or moving it; it is asked again';
+      tools.logger.error({ err: error, targetId: request.targetId }, what);
       return noAnswer();
-    })
-    .finally(lent.close);
-  return within(undoLimitMs, asked, noAnswer);
+    });
+    return within<Answer | UndoNotDone>(undoLimitMs, caught, noAnswer);
+  };
+  try {
+    const dueAt = undo?.then === 'reschedule' ? undo.dueAt : null;
+    if (dueAt !== null && timeReason(common.platform, dueAt, leased.now()) === null) {
+      const asked = scheduler.reschedule?.bind(scheduler);
+      if (asked !== undefined) {
+        faultPoint('publisher:before-reschedule');
+        const answer = await answerOf(asked({ ...request, dueAt }, nativeId));
+        faultPoint('publisher:after-reschedule');
+        if (answer.kind === 'rescheduled') return { kind: 'rescheduled', dueAt };
+        // What the network does not take as a change it may take as another post, or we publish it.
+        if (answer.kind !== 'outside_window') return answer;
+      }
+    }
+    faultPoint('publisher:before-undo');
+    const answer = await answerOf(scheduler.undo({ ...request, dueAt: common.dueAt }, nativeId));
+    faultPoint('publisher:after-undo');
+    return answer;
+  } finally {
+    lent.close();
+  }
 };

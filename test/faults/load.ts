@@ -486,8 +486,12 @@ export class Load {
       const [first, second] = this.#targetsOf(post);
       for (const id of [first, second]) if (id !== undefined) await this.#status(id, 'handed_to_platform');
       if (first !== undefined) await this.#keyed(`/post-targets/${first}/cancel`, undefined);
-      if (second !== undefined)
-        await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
+      if (second === undefined) return;
+      // The network gives the same post another time; then it takes it back.
+      const another = new Date(dueAt + 60_000).toISOString();
+      const moved = await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: another });
+      if (moved !== null) await this.#undone(second);
+      await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
     },
     archive: async () => {
       const id = await this.#client(this.#name('leaving'));
@@ -787,6 +791,13 @@ export class Load {
       if (unknown > maxUnknown || shown === 'published' || shown === 'failed' || shown === 'canceled') return false;
     }
     return false;
+  }
+
+  /** Waits until the network has answered an undo or a change of time. */
+  async #undone(id: string): Promise<void> {
+    for (const until = performance.now() + 20_000; performance.now() < until; await delay(150)) {
+      if ((await this.get(`/post-targets/${id}`)).data?.undo !== 'pending') return;
+    }
   }
 
   /**

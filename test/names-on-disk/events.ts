@@ -167,6 +167,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetUndoRequested:
       '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
     TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
+    TargetNativeTimeChanged: '1: attempt takeover nativeId dueAt scheduledLocal:null jitterSeconds',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
     TargetAcceptedByPlatform: '1: attempt takeover handle askAt until',

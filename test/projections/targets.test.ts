@@ -375,7 +375,8 @@ suite('read models: targets', (t) => {
       applied_revision: 4,
     });
     const move = target('TargetUndoRequested', { ...none, then: 'reschedule', dueAt: instant(9), jitterSeconds: 0 });
-    await sees([...over, move], { undo: 'pending', applied_revision: 0, due_at: due });
+    await sees([...over, move], { undo: 'moving', applied_revision: 0, due_at: due });
+    await sees([...over, move, cancel], { undo: 'pending', applied_revision: 4 });
     const failedUndo = target('TargetUndoFailed', { then: 'cancel', failure });
     await sees([...over, cancel, failedUndo], { status: 'handed_to_platform', undo: 'failed', next_action_at: due });
     const canceled = target('TargetCanceled', { reason: 'requested', postRevision: null });
@@ -399,6 +400,16 @@ suite('read models: targets', (t) => {
     });
     await sees([...over, move, moved, managed], { ...byUs, undo: 'done', next_action_at: instant(9) });
     await sees([moved], { status: 'pending', undo: null });
+    const other = { ...claim, nativeId: 'n', dueAt: instant(9), scheduledLocal: '2026-08-01T09:00', jitterSeconds: 7 };
+    await sees([...over, target('TargetOverdue', { dueAt: due }), move, target('TargetNativeTimeChanged', other)], {
+      status: 'handed_to_platform',
+      undo: 'done',
+      due_at: instant(9),
+      next_action_at: instant(9),
+      scheduled_local: '2026-08-01T09:00',
+      jitter_seconds: 7,
+      overdue: false,
+    });
   });
 
   t('shape 1 has what a network processes as an attempt under way that asks nothing of its workers', async () => {

@@ -4,16 +4,24 @@ import {
   type InsightsSource,
   type InsightsSubject,
   type PostInsightsAnswer,
-  type ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { NotOk } from '../kit/errors.ts';
 import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
-import { type Call, callsOf, dayIn, dayMs, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
-import { isMediaId } from '../meta/graph.ts';
+import {
+  type Call,
+  callsOf,
+  dayIn,
+  dayMs,
+  daysOf,
+  figuresOfMissing,
+  insightsOf,
+  newestOf,
+  postByPost,
+} from '../meta/figures.ts';
+import { isGone, isMediaId, secondOf } from '../meta/graph.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { isGone } from './find.ts';
-import { filesOf, timeIn } from './post.ts';
+import { filesOf } from './post.ts';
 import { isPostId } from './tables.ts';
 
 /**
@@ -80,27 +88,6 @@ const ofDay = ['page_media_view', 'page_views_total', 'page_total_actions'];
 const ofDayOnce = ['page_video_views', 'page_video_view_time'];
 const ofFollowers = ['page_follows_country', 'page_follows_city'];
 
-/** What each day has of each metric; a value is of the day that ends with it. */
-const daysOf = (data: readonly Members[]): readonly ReportedDay[] => {
-  const days = new Map<string, Members[]>();
-  for (const { name = '', period = 'day', values } of data) {
-    for (const value of listIn({ values: values ?? [] }, 'values')) {
-      const end = timeIn(value, 'end_time');
-      if (Number.isNaN(end)) continue;
-      const day = dayIn.format(end - 1);
-      days.set(day, [...(days.get(day) ?? []), { name, period, values: [value] }]);
-    }
-  }
-  const sorted = [...days].toSorted(([a], [b]) => b.localeCompare(a));
-  return sorted.map(([day, own]) => ({ day, raw: { insights: { data: own } } }));
-};
-
-/** The last value: a snapshot. */
-const newestOf = ({ name = '', period = 'day', values }: Members): Members => ({
-  ...{ name, period },
-  values: listIn({ values: values ?? [] }, 'values').slice(-1),
-});
-
 export const accountFigures =
   (bound: Bound): InsightsSource['fetchAccountInsights'] =>
   async (_platform, account, signal) => {
@@ -109,8 +96,8 @@ export const accountFigures =
     const { externalId: page } = account;
     const who = await call(page, { fields: 'id,name,username,followers_count,picture{url}' });
     if (who.kind !== 'ok') return withoutFigures(who, clock());
-    const second = (days: number): string => String(Math.floor((clock() - days * dayMs) / 1_000));
-    const span = { period: 'day', since: second(accountDays + 1), until: second(0) };
+    const since = clock() - (accountDays + 1) * dayMs;
+    const span = { period: 'day', since: secondOf(since), until: secondOf(clock()) };
     const data = await listsOf(call, `${page}/insights`, ofDay, span);
     if (isRefused(data)) return withoutFigures(data, clock());
     const once = await listsOf(call, `${page}/insights`, ofDayOnce, span);

@@ -1,16 +1,23 @@
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
-import type { CommentRequest, Json, PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
+import type {
+  Checkpoint,
+  CommentRequest,
+  Json,
+  PlatformAdapter,
+  PublishRequest,
+  Undecided,
+} from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import { beforeBoundary, membersAt, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { isMediaId } from '../meta/graph.ts';
+import { isGone, isMediaId, pagesBy, reading, secondOf, timeIn } from '../meta/graph.ts';
 import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
 import type { File } from './media.ts';
-import { failureIn, filesOf, isOf, isVideo, seen, shownOf, timeIn, type Way, wayOf } from './post.ts';
-import { isPostId, reading } from './tables.ts';
+import { failureIn, filesOf, isOf, isVideo, shownOf, type Way, wayOf } from './post.ts';
+import { isPostId } from './tables.ts';
 
 /**
  * Looks for the post of a call whose answer was lost: a video tells of itself; texts, photos and photo stories are looked for in
@@ -31,9 +38,6 @@ export const boundaryOf = (request: PublishRequest, way: Way, files: readonly Fi
     files.map(({ id }) => id),
     now,
   );
-
-/** Facebook does not have it, or does not show it to us. */
-export const isGone = (answer: NetworkAnswer): boolean => answer.kind === 'refused' && answer.row.means === 'gone';
 
 type Asked = Pick<PublishRequest, 'account' | 'targetId'>;
 
@@ -75,21 +79,13 @@ export const postIdOf = ({ account }: Asked, video: Members, id: string): string
   return said.includes('_') ? said : `${account.externalId}_${said}`;
 };
 
-/** A list of the page within two seconds of Unix. */
-const listOf =
-  (bound: Bound, request: PublishRequest, edge: string, query: Readonly<Record<string, string>>): OwnPosts['page'] =>
-  (after) =>
-    get(bound, request, `${request.account.externalId}/${edge}`, {
-      ...{ ...query, limit: String(perPage) },
-      ...(after === null ? {} : { after }),
-    });
+const listOf = (bound: Bound, request: PublishRequest, edge: string, query: Readonly<Record<string, string>>) => ({
+  ...pagesBy((asked) => get(bound, request, `${request.account.externalId}/${edge}`, asked), query, perPage),
+  maxPages,
+});
 
-const nextOf = ({ paging }: Members): string | null =>
-  textIn(paging, 'next') === null ? null : textIn(membersOf(paging)?.cursors, 'after');
-
-const second = (at: number): string => String(Math.floor(at / 1_000));
-
-const postFields = 'id,message,created_time,permalink_url,attachments{media_type,target{id},subattachments}';
+const files = 'attachments{media_type,target{id},subattachments}';
+const createdAt = (post: Members): number => timeIn(post, 'created_time');
 
 /** Posts of the page between two times. @param photos of the post; null: nobody knows them */
 const ownPosts = (
@@ -98,9 +94,11 @@ const ownPosts = (
   [since, until]: readonly [number, number],
   photos: readonly string[] | null,
 ): OwnPosts => ({
-  ...{ list: 'data', since, maxPages, next: nextOf, at: (post) => timeIn(post, 'created_time') },
-  page: listOf(bound, request, 'published_posts', { fields: postFields, since: second(since) }),
-  isIt: (post) => !(timeIn(post, 'created_time') > until) && isOf(post, request, photos),
+  ...listOf(bound, request, 'published_posts', {
+    ...{ fields: `id,message,created_time,permalink_url,${files}`, since: secondOf(since) },
+  }),
+  ...{ since, at: createdAt },
+  isIt: (post) => !(createdAt(post) > until) && isOf(post, request, photos),
   show: (post) => {
     const id = textIn(post, 'id') ?? '';
     return isPostId(id) ? shownOf(request, post, id, bound.clock()) : null;
@@ -108,19 +106,17 @@ const ownPosts = (
 });
 
 /** "Page Stories": a story names the photo or video that it shows. */
-const ownStories = (bound: Bound, request: PublishRequest, since: number, file: string): OwnPosts => {
-  const at = (story: Members): number => Number(textIn(story, 'creation_time') ?? Number.NaN) * 1_000;
-  const query = { fields: 'post_id,status,creation_time,media_type,media_id,url', since: second(since) };
-  return {
-    ...{ list: 'data', since, maxPages, next: nextOf, at },
-    page: listOf(bound, request, 'stories', query),
-    isIt: (story) => textIn(story, 'media_id') === file,
-    show: (story) => {
-      const externalId = textIn(story, 'post_id') ?? '';
-      return isPostId(externalId) ? { externalId, permalink: textIn(story, 'url') } : null;
-    },
-  };
-};
+const ownStories = (bound: Bound, request: PublishRequest, since: number, file: string): OwnPosts => ({
+  ...listOf(bound, request, 'stories', {
+    ...{ fields: 'post_id,status,creation_time,media_type,media_id,url', since: secondOf(since) },
+  }),
+  ...{ since, at: (story) => Number(textIn(story, 'creation_time') ?? Number.NaN) * 1_000 },
+  isIt: (story) => textIn(story, 'media_id') === file,
+  show: (story) => {
+    const externalId = textIn(story, 'post_id') ?? '';
+    return isPostId(externalId) ? { externalId, permalink: textIn(story, 'url') } : null;
+  },
+});
 
 /** What has become of a video. @param isKnown Facebook said that it has the whole of it */
 export const fateOf = async (bound: Bound, request: PublishRequest, id: string, isKnown: boolean, since: number) => {
@@ -164,23 +160,13 @@ export const findPosts =
   };
 
 /** Scheduled posts of the page with these photos or this text. */
-export const scheduledAs = (bound: Bound, request: PublishRequest, { data }: { readonly data: Json }) => {
+export const scheduledAs = async (bound: Bound, request: PublishRequest, { data }: Pick<Checkpoint, 'data'>) => {
   const crossed = crossingIn(data, contentOf(request, 'feed'));
-  if (crossed === null) return null;
-  const { at, mediaIds } = crossed;
-  const own: OwnPosts = {
-    ...{ list: 'data', since: at - skewMs, isUnordered: true, maxPages, next: nextOf },
-    at: (post) => timeIn(post, 'created_time'),
-    page: listOf(bound, request, 'scheduled_posts', {
-      fields: 'id,message,created_time,scheduled_publish_time,attachments{media_type,target{id},subattachments}',
-    }),
-    isIt: (post) => isOf(post, request, mediaIds) && seen(textIn(post, 'message')) === seen(request.content),
-    show: (post) => {
-      const externalId = textIn(post, 'id') ?? '';
-      return isPostId(externalId) ? { externalId, permalink: null } : null;
-    },
-  };
-  return lookFor(own, bound.clock);
+  if (crossed === null) return { kind: 'undecided' } as const;
+  const own = ownPosts(bound, request, [crossed.at - skewMs, Number.POSITIVE_INFINITY], crossed.mediaIds);
+  const fields = `id,message,created_time,scheduled_publish_time,${files}`;
+  const scheduled = listOf(bound, request, 'scheduled_posts', { fields });
+  return lookFor({ ...own, ...scheduled, isUnordered: true }, bound.clock);
 };
 
 /** The boundary's video; empty: there is none. */

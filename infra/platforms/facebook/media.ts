@@ -1,12 +1,11 @@
-import type { PublishMedia, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
+import type { PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { membersAt, type NotOk } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { isUploadFailed, subjectOf, type Uploader, upload } from '../kit/upload.ts';
-import { at, isMediaId } from '../meta/graph.ts';
+import { at, isMediaId, reading } from '../meta/graph.ts';
 import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import type { Way } from './post.ts';
-import { reading } from './tables.ts';
 
 /** Files on their way to Facebook. None is visible, and one that no post names ends by itself. */
 
@@ -19,8 +18,8 @@ export interface Work {
 /** Unpublished photos were seen to last for a day; Facebook names no end of a video that is not finished. */
 const keptMs = 20 * 3_600_000;
 
-/** `id`: of the photo or video. */
-export type File = { readonly id: string };
+/** `id`: of the photo or video. `session`: of a video in parts, whose last call names it. */
+export type File = { readonly id: string; readonly session?: string };
 /** `url`: where its bytes go, with a token. */
 type Reel = File & { readonly url: string };
 /** `end`: Facebook wants the next part to end there. */
@@ -139,18 +138,15 @@ const chunksBy = (work: Work): Uploader<Chunked> => ({
   },
 });
 
-/** With another text for people who do not see it, a photo is another file, and so is one of a scheduled post. */
-const itemOf = (media: PublishMedia, way: Way, isScheduled: boolean): PublishMedia & { readonly name: string } => ({
-  ...media,
-  name: `${media.mediaId} ${way}${isScheduled ? ' scheduled' : ''}`,
-  sha256: media.altText === null ? media.sha256 : `${media.sha256} ${media.altText}`,
-});
-
 /** All files, in their order. */
 export const uploaded = async (work: Work, way: Way, isScheduled: boolean): Promise<readonly File[] | Failed> => {
   const files: File[] = [];
   for (const media of work.request.media) {
-    const item = itemOf(media, way, isScheduled);
+    // With another text for people who do not see it, a photo is another file, and so is one of a scheduled post.
+    const item = {
+      ...{ ...media, name: `${media.mediaId} ${way}${isScheduled ? ' scheduled' : ''}` },
+      sha256: media.altText === null ? media.sha256 : `${media.sha256} ${media.altText}`,
+    };
     const file =
       way === 'videos'
         ? await upload<Chunked>(work, item, chunksBy(work))
@@ -162,6 +158,3 @@ export const uploaded = async (work: Work, way: Way, isScheduled: boolean): Prom
   }
   return files;
 };
-
-/** The session of a video in parts, which its last call names. */
-export const sessionOf = ([file]: readonly File[]): string => textIn(file ?? {}, 'session') ?? '';

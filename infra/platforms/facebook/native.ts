@@ -6,15 +6,15 @@ import type {
   VerifyOutcome,
 } from '#contracts/ports/platform.ts';
 import type { Ask } from '../kit/client.ts';
-import { beforeBoundary, failureOf, refusedTime, unknown } from '../kit/errors.ts';
+import { beforeBoundary, failureOf, membersAt, refusedTime, unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at } from '../meta/graph.ts';
-import { integerIn, type Members, textIn } from '../shared/members.ts';
-import { isGone, isOut, isUntouched, postIdOf, reconcile, scheduledAs, videoIn, videoOf } from './find.ts';
-import { failureIn, isVideo, secondOf, shownOf, timeIn, wayOf } from './post.ts';
+import { at, isGone, reading, secondOf } from '../meta/graph.ts';
+import type { Members } from '../shared/members.ts';
+import { isOut, isUntouched, postIdOf, reconcile, scheduledAs, videoIn, videoOf } from './find.ts';
+import { failureIn, isVideo, shownOf, wayOf } from './post.ts';
 import { badTime, handOver } from './publish.ts';
-import { isPostId, reading } from './tables.ts';
+import { isPostId } from './tables.ts';
 
 /** Facebook's own scheduler: a post that is not published, with the second at which it will be. */
 
@@ -30,10 +30,8 @@ type Seen =
 
 /** Milliseconds since the epoch; null: it has no time. A post names the second as a number, a video as a date. */
 const dueOf = (one: Members): number | null => {
-  const said = integerIn(one, 'scheduled_publish_time');
-  const ms = said === null ? timeIn(one, 'scheduled_publish_time') : said * 1_000;
-  const isSecond = /^\d{1,12}$/.test(textIn(one, 'scheduled_publish_time') ?? '');
-  if (isSecond) return Number(textIn(one, 'scheduled_publish_time')) * 1_000;
+  const said = String(membersAt(one, 'scheduled_publish_time')[0] ?? '');
+  const ms = /^\d{1,12}$/.test(said) ? Number(said) * 1_000 : Date.parse(said);
   return Number.isNaN(ms) ? null : ms;
 };
 
@@ -72,9 +70,8 @@ const lostOf = async (bound: Bound, request: HandOverRequest, boundary: Checkpoi
     return shownTo(bound, request, id, await seenOf(bound, request, id));
   }
   const found = await scheduledAs(bound, request, boundary);
-  if (found === null) return { kind: 'undecided' };
   if (found.kind === 'present') return { kind: 'scheduled', nativeId: found.externalId };
-  if (found.kind !== 'absent') return { kind: 'undecided', ...('failure' in found ? { failure: found.failure } : {}) };
+  if (found.kind === 'undecided') return found;
   const out = await reconcile(bound)(request, boundary);
   if (out.kind === 'present') return { ...out, kind: 'published' };
   return out.kind === 'absent' || out.kind === 'failed' ? out : { kind: 'undecided' };
@@ -106,7 +103,7 @@ export const scheduler = (bound: Bound): NativeScheduler => ({
     (await change(bound, request, id, { method: 'DELETE', path: at(id) })) ?? { kind: 'undone' },
   reschedule: async (request, id) => {
     const refused = refusedTime('facebook', badTime, request.dueAt, bound.clock());
-    const fields = { scheduled_publish_time: secondOf(request.dueAt) };
+    const fields = { scheduled_publish_time: secondOf(Date.parse(request.dueAt)) };
     const ask: Ask = { method: 'POST', path: at(id), fields };
     return refused ?? (await change(bound, request, id, ask)) ?? { kind: 'rescheduled' };
   },

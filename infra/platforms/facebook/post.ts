@@ -1,6 +1,7 @@
-import type { FindRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
 import { failureOf, membersAt } from '../kit/errors.ts';
+import { secondOf, timeIn } from '../meta/graph.ts';
 import { instantOf, type Members, textIn } from '../shared/members.ts';
 import { linkIn } from '../shared/page.ts';
 
@@ -16,9 +17,7 @@ const reelMs = { min: 3_000, max: 90_000 };
 
 /** A vertical video is made a reel, whichever way it goes: by the edge of videos it was seen to stay a draft. */
 const isReel = ({ width, height, durationMs }: PublishMedia): boolean =>
-  width !== null && height !== null && width < height && durationMs !== null && durationMs >= reelMs.min
-    ? durationMs <= reelMs.max
-    : false;
+  (width ?? 0) < (height ?? 0) && (durationMs ?? 0) >= reelMs.min && (durationMs ?? 0) <= reelMs.max;
 
 export const wayOf = ({ overrides, media: [first] }: Pick<PublishRequest, 'overrides' | 'media'>): Way => {
   const isOfVideo = first?.kind === 'video' || first?.kind === 'gif';
@@ -37,9 +36,6 @@ export const refusalOf = ({ content, overrides, media }: PublishRequest): string
   return media.length === 0 && content.trim() === '' ? 'the post has neither text nor files' : null;
 };
 
-/** Facebook knows seconds. */
-export const secondOf = (dueAt: string): string => String(Math.floor(Date.parse(dueAt) / 1_000));
-
 type Fields = Readonly<Record<string, string>>;
 
 /**
@@ -48,7 +44,7 @@ type Fields = Readonly<Record<string, string>>;
  */
 export const fieldsOf = (request: PublishRequest, way: Way, ids: readonly string[], dueAt: string | null): Fields => {
   const { content, media, aiDisclosure } = request;
-  const at: Fields = dueAt === null ? {} : { scheduled_publish_time: secondOf(dueAt) };
+  const at: Fields = dueAt === null ? {} : { scheduled_publish_time: secondOf(Date.parse(dueAt)) };
   const unpublished: Fields =
     dueAt === null ? {} : { ...at, published: 'false', unpublished_content_type: 'SCHEDULED' };
   const made: Fields = aiDisclosure && isVideo(way) ? { is_ai_generated: 'true' } : {};
@@ -84,28 +80,16 @@ export const filesOf = (post: Members): readonly string[] => {
 };
 
 /** Texts and photos: by the photos, where they are known, else by the text and how many there are. */
-export const isOf = (
-  post: Members,
-  request: PublishRequest | FindRequest,
-  photos: readonly string[] | null,
-): boolean => {
-  const own = filesOf(post);
+export const isOf = (post: Members, { content, media }: PublishRequest, photos: readonly string[] | null): boolean => {
+  const [own, kinds] = [filesOf(post), membersAt(post, 'attachments.data.media_type')];
   if (photos !== null && photos.length > 0) return photos.every((id) => own.includes(id));
-  const isSame = seen(textIn(post, 'message')) === seen(request.content);
-  return isSame && (request.media.length === 0 || own.length === request.media.length);
+  // The card of a link is no file.
+  const files = kinds.includes('link') ? 0 : own.length;
+  return seen(textIn(post, 'message')) === seen(content) && files === media.length;
 };
 
 export const linkTo = ({ account }: Pick<PublishRequest, 'account'>, id: string): string | null =>
   permalinkOf('facebook', { id, username: account.username, account: account.externalId });
-
-/** Facebook names it below itself, or whole. */
-const absolute = (link: string | null): string | null =>
-  link !== null && URL.canParse(link, 'https://www.facebook.com')
-    ? new URL(link, 'https://www.facebook.com').href
-    : null;
-
-/** Facebook writes `+0000`. */
-export const timeIn = (value: Members, name: string): number => Date.parse(textIn(value, name) ?? '');
 
 /** @param dueAt of a post that Facebook's scheduler had, which published it in that second */
 export const shownOf = (
@@ -116,32 +100,32 @@ export const shownOf = (
   dueAt: string | null = null,
 ) => {
   const at = timeIn(post, 'created_time');
-  const isDue = dueAt !== null && Math.floor(at / 1_000) === Number(secondOf(dueAt));
+  const link = textIn(post, 'permalink_url');
+  const isDue = dueAt !== null && secondOf(at) === secondOf(Date.parse(dueAt));
   return {
     externalId,
-    permalink: absolute(textIn(post, 'permalink_url')) ?? linkTo(request, externalId),
+    // Facebook names it whole, or below itself.
+    permalink:
+      (link === null ? null : URL.parse(link, 'https://www.facebook.com')?.href) ?? linkTo(request, externalId),
     publishedAt: (isDue ? dueAt : instantOf(at)) ?? new Date(now).toISOString(),
   };
 };
 
 /** Why Facebook shows no post of a video; null: it does, or will. */
 export const failureIn = (video: Members, mediaId: string | null) => {
-  const state = membersAt(video, 'status.video_status')[0];
-  const words = [
-    ...membersAt(video, 'status.processing_phase.error.message'),
-    ...membersAt(video, 'status.processing_phase.errors.message'),
-    ...membersAt(video, 'status.publishing_phase.error.message'),
-    ...membersAt(video, 'status.publishing_phase.errors.message'),
+  const said = (path: string): readonly string[] => membersAt(video, `status.${path}`).map(String);
+  const phases = ['processing_phase', 'publishing_phase'];
+  const [words] = phases.flatMap((phase) => [...said(`${phase}.error.message`), ...said(`${phase}.errors.message`)]);
+  const [[state = ''], [publishing], [result = '']] = [
+    said('video_status'),
+    said('publishing_phase.status'),
+    said('publishing_phase.publish_status'),
   ];
-  const isBroken = [state, ...membersAt(video, 'status.publishing_phase.status')].includes('error');
-  if (isBroken || state === 'expired') {
-    return failureOf('media', String(state), `Facebook could not make the video ready: ${words[0] ?? state}`, mediaId);
+  if ([state, publishing].includes('error') || state === 'expired') {
+    return failureOf('media', state, `Facebook could not make the video ready: ${words ?? state}`, mediaId);
   }
   // A success that leaves a draft: nobody sees it until a person publishes it.
-  const isOver = membersAt(video, 'status.publishing_phase.status')[0] === 'complete';
-  const [result] = membersAt(video, 'status.publishing_phase.publish_status');
-  const isDraft = isOver && (result === 'draft' || result === 'not_published');
-  return isDraft
-    ? failureOf('media', String(result), 'Facebook keeps the video as a draft: publish it there', mediaId)
+  return publishing === 'complete' && ['draft', 'not_published'].includes(result)
+    ? failureOf('media', result, 'Facebook keeps the video as a draft: publish it there', mediaId)
     : null;
 };

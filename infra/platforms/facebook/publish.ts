@@ -13,13 +13,13 @@ import {
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, hourMs } from '../meta/graph.ts';
+import { at, hourMs, reading } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
 import { boundaryOf, fateOf, soonMs } from './find.ts';
-import { type File, sessionOf, uploaded } from './media.ts';
+import { type File, uploaded } from './media.ts';
 import { fieldsOf, isVideo, linkTo, refusalOf, shownOf, type Way, wayOf } from './post.ts';
-import { commentScope, isPostId, reading } from './tables.ts';
+import { commentScope, isPostId } from './tables.ts';
 
 /** Posts, reels, stories and first comments: files first, which nobody sees, and then one call an attempt. */
 
@@ -37,7 +37,7 @@ const askOf = async (request: PublishRequest, way: Way, files: readonly File[], 
   if (!isVideo(way)) return { method: 'POST', path, fields };
   const query = { upload_phase: 'finish' };
   if (way !== 'videos') return { method: 'POST', path, query, fields };
-  const whole = { ...fields, upload_session_id: sessionOf(files) };
+  const whole = { ...fields, upload_session_id: files[0]?.session ?? '' };
   const { cover } = request;
   if (cover === null) return { method: 'POST', path, query, fields: whole };
   const file = { path: await cover.file(), start: 0, end: cover.bytes };

@@ -1,8 +1,6 @@
-import type { Ask } from '../kit/client.ts';
 import type { ErrorRow } from '../kit/errors.ts';
 import type { MadeBy, NetworkRequest, NetworkTables } from '../kit/tables.ts';
 import {
-  at,
   closedToNewApps,
   code,
   graphVersion,
@@ -17,10 +15,6 @@ import { loginTable } from '../meta/login.ts';
 /** Facebook Pages, Graph API v27.0: developers.facebook.com, "Pages API", "Video API", "Reels Publishing", November 2026. */
 
 const dayMs = 24 * hourMs;
-
-export const reading = (path: string, query: Readonly<Record<string, string>>): Ask => ({
-  ...{ method: 'GET', path: at(path), query },
-});
 
 /** Id of a post: that of the page, and its own. A story has the latter alone. */
 export const isPostId = (id: string): boolean => /^(?:\d{1,20}_)?\d{1,20}$/.test(id);
@@ -65,17 +59,15 @@ const oauth = loginTable({
   instagram_manage_insights: { why: forInstagram },
 });
 
-const isNoPhase = (...phases: readonly string[]): NonNullable<MadeBy['when']> => {
-  return ({ query = {} }: NetworkRequest) => !phases.includes(query.upload_phase ?? '');
-};
+const isFinish = ({ query = {} }: NetworkRequest): boolean => !['start', 'transfer'].includes(query.upload_phase ?? '');
 
 /** A file is invisible until it is finished, and a photo that is not published until a post names it. */
 const makes: readonly MadeBy[] = [
   { method: 'POST', path: '/:version/:page/feed' },
   { method: 'POST', path: '/:version/:page/photos', when: ({ query = {} }) => query.published !== 'false' },
-  { method: 'POST', path: '/:version/:page/videos', when: isNoPhase('start', 'transfer') },
-  { method: 'POST', path: '/:version/:page/video_reels', when: isNoPhase('start') },
-  { method: 'POST', path: '/:version/:page/video_stories', when: isNoPhase('start') },
+  { method: 'POST', path: '/:version/:page/videos', when: isFinish },
+  { method: 'POST', path: '/:version/:page/video_reels', when: isFinish },
+  { method: 'POST', path: '/:version/:page/video_stories', when: isFinish },
   { method: 'POST', path: '/:version/:page/photo_stories' },
   { method: 'POST', path: '/:version/:post/comments' },
   // A change of its time alone shows nothing.

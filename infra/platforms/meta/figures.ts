@@ -3,11 +3,12 @@ import type {
   InsightsSource,
   InsightsSubject,
   PostInsightsAnswer,
+  ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
 import { listIn, type Members } from '../shared/members.ts';
-import { at } from './graph.ts';
+import { reading, secondOf, timeIn } from './graph.ts';
 
 /** Figures as Meta's networks report them: post by post, metrics in lists, days that end at midnight of California. */
 
@@ -28,7 +29,7 @@ export const callsOf = ({ client }: Reader, { id: accountId }: InsightsAccount, 
   signal.throwIfAborted();
   return async (path, query) => {
     signal.throwIfAborted();
-    const answer = await client.call({ accountId, targetId: null }, { method: 'GET', path: at(path), query }, signal);
+    const answer = await client.call({ accountId, targetId: null }, reading(path, query), signal);
     signal.throwIfAborted();
     return answer;
   };
@@ -75,8 +76,8 @@ export const figuresOfMissing = async (
   now: number,
   takesSpan = true,
 ): Promise<PostInsightsAnswer> => {
-  const second = (ms: number): string => String(Math.floor((Date.parse(publishedAt) + ms) / 1_000));
-  const span = takesSpan ? { since: second(-skewMs), until: second(skewMs) } : {};
+  const at = Date.parse(publishedAt);
+  const span = takesSpan ? { since: secondOf(at - skewMs), until: secondOf(at + skewMs) } : {};
   const listed = await call(edge, { fields: 'id', limit: '100', ...span });
   if (listed.kind !== 'ok') return withoutFigures(listed, now);
   if (listIn(listed.body, 'data').some(({ id }) => id === externalId)) return withoutFigures(shown, now);
@@ -86,3 +87,24 @@ export const figuresOfMissing = async (
 export const zone = 'America/Los_Angeles';
 export const dayMs = 86_400_000;
 export const dayIn = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
+
+/** What each day has of each metric; a value is of the day that ends with it. */
+export const daysOf = (data: readonly Members[]): readonly ReportedDay[] => {
+  const days = new Map<string, Members[]>();
+  for (const { name = '', period = 'day', values } of data) {
+    for (const value of listIn({ values: values ?? [] }, 'values')) {
+      const end = timeIn(value, 'end_time');
+      if (Number.isNaN(end)) continue;
+      const day = dayIn.format(end - 1);
+      days.set(day, [...(days.get(day) ?? []), { name, period, values: [value] }]);
+    }
+  }
+  const sorted = [...days].toSorted(([a], [b]) => b.localeCompare(a));
+  return sorted.map(([day, own]) => ({ day, raw: { insights: { data: own } } }));
+};
+
+/** The last value: a snapshot. */
+export const newestOf = ({ name = '', period = 'day', values }: Members): Members => ({
+  ...{ name, period },
+  values: listIn({ values: values ?? [] }, 'values').slice(-1),
+});

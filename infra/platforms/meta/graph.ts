@@ -1,9 +1,9 @@
 import type { ApiVersion } from '#contracts/ports/api-version.ts';
-import { type ErrorRow, type ErrorTables, membersAt } from '../kit/errors.ts';
+import { type ErrorRow, type ErrorTables, membersAt, type NetworkAnswer } from '../kit/errors.ts';
 import type { UsageHeaders } from '../kit/limits.ts';
 import type { SaidError } from '../kit/oauth.ts';
 import type { NetworkRequest } from '../kit/tables.ts';
-import { membersOf } from '../shared/members.ts';
+import { type Members, membersOf, textIn } from '../shared/members.ts';
 
 /** What the APIs of Facebook, Instagram and Threads answer alike: errors, limits, versions. */
 
@@ -11,6 +11,29 @@ export const hourMs = 3_600_000;
 
 /** A path of the API. */
 export const at = (path: string): string => `{api}/{version}/${path}`;
+
+/** A call that reads. */
+export const reading = (path: string, query: Readonly<Record<string, string>>) =>
+  ({ method: 'GET', path: at(path), query }) as const;
+
+/** The network does not have it, or does not show it to us. */
+export const isGone = (answer: NetworkAnswer): boolean => answer.kind === 'refused' && answer.row.means === 'gone';
+
+type Query = Readonly<Record<string, string>>;
+
+/** "Paginated Results": a list, page by page, by the cursor that each names. */
+export const pagesBy = (ask: (query: Query) => Promise<NetworkAnswer>, query: Query, perPage: number) => ({
+  list: 'data',
+  page: (after: string | null) => ask({ ...query, limit: String(perPage), ...(after === null ? {} : { after }) }),
+  next: ({ paging }: Members): string | null =>
+    textIn(paging, 'next') === null ? null : textIn(membersOf(paging)?.cursors, 'after'),
+});
+
+/** Of Unix, as the API takes times. */
+export const secondOf = (at: number): string => String(Math.floor(at / 1_000));
+
+/** When something happened, milliseconds since the epoch; NaN: the network does not say. It writes `+0000`. */
+export const timeIn = (value: Members, name: string): number => Date.parse(textIn(value, name) ?? '');
 
 export const code = (...codes: readonly number[]) => ({ where: { 'error.code': codes } });
 export const subcode = (...codes: readonly number[]) => ({ where: { 'error.error_subcode': codes } });

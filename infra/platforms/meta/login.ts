@@ -3,7 +3,7 @@ import { membersAt, type NetworkAnswer, type NotOk, namesNobody } from '../kit/e
 import { isLeftOut } from '../kit/figures.ts';
 import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { at, isMediaId, metaEnds } from './graph.ts';
+import { isMediaId, metaEnds, pagesBy, reading } from './graph.ts';
 
 /**
  * Facebook Login: one consent of a person, with the pages in which that person has a role and the accounts of Instagram behind
@@ -46,7 +46,7 @@ const maxOfLogin = 500;
 const instagramFields = 'instagram_business_account{id,username,name,profile_picture_url}';
 const pageFields = `id,name,username,access_token,picture{url},${instagramFields}`;
 
-/** @param visit of one list: false where no more is wanted */
+/** All of a list, until no call is left. */
 const listed = async (
   call: Call,
   edge: string,
@@ -54,16 +54,15 @@ const listed = async (
   visit: (one: Members) => void,
   left: { calls: number },
 ): Promise<NotOk | null> => {
+  const { page, next } = pagesBy((query) => call(reading(edge, query)), { fields }, perPage);
   for (let after: string | null = null; left.calls > 0; ) {
     left.calls -= 1;
-    const query = { fields, limit: String(perPage), ...(after === null ? {} : { after }) };
-    const answer: NetworkAnswer = await call({ method: 'GET', path: at(edge), query });
+    const answer: NetworkAnswer = await page(after);
     if (answer.kind !== 'ok') return answer;
     for (const one of listIn(answer.body, 'data')) visit(one);
-    const { paging } = answer.body;
-    const next: string | null = textIn(membersOf(paging)?.cursors, 'after');
-    if (textIn(paging, 'next') === null || next === null || next === after) return null;
-    after = next;
+    const behind: string | null = next(answer.body);
+    if (behind === null || behind === after) return null;
+    after = behind;
   }
   return null;
 };
@@ -154,11 +153,11 @@ const offersOf = (page: Members, granted: readonly string[]): readonly AccountOf
 
 /** Of one consent: pages of Facebook and accounts of Instagram, whichever of the two was asked for. */
 export const offerOfLogin: OfferAccounts = async ({ call }): Promise<OfferedLogin | NotOk> => {
-  const who = await call({ method: 'GET', path: at('me'), query: { fields: 'id' } });
+  const who = await call(reading('me', { fields: 'id' }));
   if (who.kind !== 'ok') return who;
   const person = textIn(who.body, 'id') ?? '';
   if (!isMediaId(person)) return namesNobody;
-  const permissions = await call({ method: 'GET', path: at('me/permissions') });
+  const permissions = await call(reading('me/permissions', {}));
   if (permissions.kind !== 'ok') return permissions;
   const granted = listIn(permissions.body, 'data').flatMap((one) =>
     textIn(one, 'status') === 'granted' ? [textIn(one, 'permission') ?? ''] : [],

@@ -132,6 +132,16 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
         ofStream: ({ data }, { ids }) => ({ ...ids, then: data.then, failure: short(data.failure) }),
       },
     ],
+    TargetNativeTimeChanged: [
+      {
+        type: 'target.rescheduled',
+        ofStream: ({ data }, { ids, previousDueAt }) => ({
+          ...ids,
+          ...timeOf(data),
+          previousScheduledAt: previousDueAt,
+        }),
+      },
+    ],
     TargetScheduleModeChanged: [
       {
         type: 'target.schedule_mode_changed',
@@ -344,6 +354,7 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
       case 'TargetReleased':
       case 'TargetRescheduled':
       case 'TargetRevised':
+      case 'TargetNativeTimeChanged':
         return { ...subject, dueAt: event.data.dueAt, previousDueAt: subject.dueAt };
       case 'TargetPublishStarted':
       case 'TargetFailed':

@@ -158,7 +158,7 @@ export const targetPublic = {
     { ...exampleTarget, ...exampleTime, timezone: 'Europe/Berlin', scheduleMode: 'managed', scheduleModeReason: null },
   ),
   'target.rescheduled': publicEvent(
-    'A caller moved a target to another time.',
+    'A caller moved a target to another time. One that the network’s own scheduler has is moved once that publishes it at the new time, and stays handed over; or once it has deleted it.',
     Type.Object({ ...targetIds, ...time, previousScheduledAt: said(Instant, 'When it was due before.') }),
     { ...exampleTarget, ...exampleTime, previousScheduledAt: instants.due },
   ),
@@ -219,7 +219,7 @@ export const targetPublic = {
     { ...onNative, attempts: 1, nativeId: exampleNativeId, scheduledAt: instants.due },
   ),
   'target.undo_requested': publicEvent(
-    'A target that the network’s own scheduler has, or that is being handed over to it, is to be taken back: the network is asked to delete it as soon as it is known to have it.',
+    'A target that the network’s own scheduler has, or that is being handed over to it, is to be taken back or moved: the network is asked to delete it, or to publish it at its new time, as soon as it is known to have it.',
     Type.Object({
       ...targetIds,
       then: UndoThen,
@@ -230,7 +230,7 @@ export const targetPublic = {
     { ...onNative, then: 'cancel', reason: 'requested', scheduledAt: instants.due, newScheduledAt: null },
   ),
   'target.undo_failed': publicEvent(
-    'The network did not delete a scheduled post, or one that was being handed over: it has published the post, or publishes it at its time.',
+    'The network neither deleted nor moved a scheduled post, or one that was being handed over: it has published the post, or publishes it at its time.',
     Type.Object({ ...targetIds, then: UndoThen, failure: said(Failure, 'Why the post was not taken back.') }),
     { ...onNative, then: 'cancel', failure: tooLate },
   ),

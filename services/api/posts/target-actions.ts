@@ -159,7 +159,7 @@ export const reschedulePostTarget = operation({
   tag: postTargetsTag,
   summary: 'Move a target to another time',
   description:
-    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval, and while the network’s own scheduler has it (`handed_to_platform`): then the answer says `undo: pending` and has the old time, until the network has deleted the post. A native target is handed over again at its new time where the network takes it, else it becomes managed; a managed target stays managed. A target that the network publishes within a minute, or that is about to be canceled: 409 `target_not_pending`.',
+    'Send either `scheduledAt`, by which the target loses its jitter, or `shiftMinutes`, by which it keeps it. The next attempt starts at the new time, whatever `retryAt` was. Possible while the target is pending, rate_limited or awaiting_approval, and while the network’s own scheduler has it (`handed_to_platform`): then the answer says `undo: pending` and has the old time, until the network publishes the post at its new time, or has deleted it. What it deleted is handed over again at its new time where the network takes it, else it becomes managed; a managed target stays managed. A target that the network publishes within a minute, or that is about to be canceled: 409 `target_not_pending`.',
   scope: 'posts.compose',
   limited: 'ids',
   idempotent: 'accepted',

@@ -18,8 +18,9 @@ import {
 
 /**
  * A target that is handed to the network's own scheduler. The law: the hand-over is a publish boundary, so a lost answer
- * is asked after and never repeated on a guess. A post that the network has is canceled or moved only after it was
- * deleted there; what the network published meanwhile is published. A cancel that comes during the call, or after its
+ * is asked after and never repeated on a guess. A post that the network has is canceled only after it was deleted
+ * there, and moved only after that, or after the network said that it publishes the same post at the new time; what it
+ * published meanwhile is published. A cancel that comes during the call, or after its
  * answer was lost, is an event before the answer's: whichever worker records the answer, the post is taken back, or the
  * target is canceled where the network has none. A target that has become managed is never handed over again, except by
  * a revision.
@@ -145,11 +146,21 @@ const isWithoutPost = ({ type }: TargetEvent): boolean =>
 const undoFailed = ({ undo }: Handed, failure: Failure): readonly TargetEvent[] =>
   undo === null ? [] : [{ type: 'TargetUndoFailed', data: { then: undo.then, failure } }];
 
-/** @param settled the outcome at the network */
-export const settleHandedOver = (target: Handed, settled: TargetEvent): readonly TargetEvent[] => [
-  ...undoFailed(target, undoTooLate),
-  settled,
-];
+/**
+ * @param settled the outcome at the network
+ * @param publishedAt null: it publishes nothing
+ */
+export const settleHandedOver = (
+  target: Handed,
+  settled: TargetEvent,
+  publishedAt: string | null,
+): readonly TargetEvent[] => {
+  const { undo, common } = target;
+  const apart = (dueAt: string) => Math.abs(Date.parse(publishedAt ?? '') - Date.parse(dueAt));
+  // The network had taken the new time, and its answer was lost.
+  const isMoved = undo?.then === 'reschedule' && apart(undo.dueAt) < apart(common.dueAt);
+  return [...(isMoved ? timeChanged(target, undo) : undoFailed(target, undoTooLate)), settled];
+};
 
 /** The due time has passed, and the network does not say what became of the post. */
 export interface RecordNativeUnknown {
@@ -231,7 +242,28 @@ export const recordUndone = ({ now }: RecordUndone, state: TargetState): readonl
   return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }, ...modeAt(common, dueAt, now)];
 };
 
-/** The network refused to delete the scheduled post: it publishes it at its time. */
+/** The network said that it publishes the scheduled post at the time that is wanted. */
+export interface RecordTimeChanged {
+  readonly type: 'RecordTimeChanged';
+  /** The time that it was told. */
+  readonly dueAt: string;
+}
+
+export const recordTimeChanged = ({ dueAt }: RecordTimeChanged, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'handed_to_platform' || state.undo?.then !== 'reschedule') return [];
+  return state.undo.dueAt === dueAt ? timeChanged(state, state.undo) : [];
+};
+
+const timeChanged = (
+  target: Handed,
+  { dueAt, scheduledLocal, jitterSeconds }: Extract<UndoRequest, { then: 'reschedule' }>,
+): readonly TargetEvent[] => {
+  const { nativeId } = target;
+  const data = { ...claimOf(target), nativeId, dueAt, scheduledLocal, jitterSeconds };
+  return [{ type: 'TargetNativeTimeChanged', data }];
+};
+
+/** The network refused to delete the scheduled post, or to move it: it publishes it at its time. */
 export interface RecordUndoFailed {
   readonly type: 'RecordUndoFailed';
   readonly failure: Failure;
@@ -242,7 +274,14 @@ export const recordUndoFailed = ({ failure }: RecordUndoFailed, state: TargetSta
 
 type NativeEvent = Extract<
   TargetEvent,
-  { type: 'TargetHandedToPlatform' | 'TargetUndoRequested' | 'TargetUndoFailed' | 'TargetScheduleModeChanged' }
+  {
+    type:
+      | 'TargetHandedToPlatform'
+      | 'TargetUndoRequested'
+      | 'TargetUndoFailed'
+      | 'TargetNativeTimeChanged'
+      | 'TargetScheduleModeChanged';
+  }
 >;
 
 export const evolveNative = (
@@ -275,15 +314,25 @@ export const evolveNative = (
         nativeId,
         boundary,
         undo,
+        otherTimes: [],
         common: { ...common, checkpoints: [], deferredSince: null },
       };
     }
     case 'TargetUndoRequested': {
       const undo = undoOf(event.data, common, fact);
       const asked = remember(applied(common, event.data.postRevision ?? 0), fact);
-      if (state.status === 'handed_to_platform') return { ...state, undo, common: asked };
+      if (state.status === 'handed_to_platform') {
+        const wanted = undo.then === 'reschedule' ? [undo.dueAt] : [];
+        return { ...state, undo, otherTimes: [...new Set([...state.otherTimes, ...wanted])], common: asked };
+      }
       if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
       return undo.then === 'cancel' ? { ...state, undo, common: asked } : state;
+    }
+    case 'TargetNativeTimeChanged': {
+      if (state.status !== 'handed_to_platform') return state;
+      const { dueAt, scheduledLocal, jitterSeconds } = event.data;
+      const moved = { dueAt, scheduledLocal, jitterSeconds, askedTime: null, deferredSince: null, overdue: false };
+      return { ...state, undo: null, otherTimes: [], common: { ...common, ...moved } };
     }
     case 'TargetUndoFailed':
       if (state.status === 'handed_to_platform') return { ...state, undo: null };

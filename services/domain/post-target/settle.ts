@@ -40,7 +40,9 @@ const maxProven = 3;
 export const settle = (command: Settle, state: TargetState): readonly TargetEvent[] => {
   const { outcome, by, now } = command;
   if ((state.status === 'handed_to_platform' || state.status === 'processing') && by === 'reconcile') {
-    const ended = (event: TargetEvent) => (state.status === 'processing' ? [event] : settleHandedOver(state, event));
+    const at = outcome.kind === 'published' ? outcome.publishedAt : null;
+    const ended = (event: TargetEvent) =>
+      state.status === 'processing' ? [event] : settleHandedOver(state, event, at);
     if (outcome.kind === 'published') {
       return [...ended(settledBy(by, publishedAs(outcome))), ...followUpsOf(command, outcome.externalId)];
     }

@@ -147,6 +147,11 @@ type Situation =
       readonly boundary: TargetCheckpoint | null;
       /** Null: nobody wants the post back. */
       readonly undo: UndoRequest | null;
+      /**
+       * Due times that were wanted since, and that the network has not confirmed: it may have been told of each, by a call
+       * without an answer, and publish the post then.
+       */
+      readonly otherTimes: readonly string[];
     }
   | ({
       readonly status: 'published';

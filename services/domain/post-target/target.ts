@@ -158,6 +158,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetHandedToPlatform':
     case 'TargetUndoRequested':
     case 'TargetUndoFailed':
+    case 'TargetNativeTimeChanged':
     case 'TargetScheduleModeChanged':
       return evolveNative(state, event, fact);
     case 'TargetFirstCommentScheduled':
@@ -325,6 +326,7 @@ export type TargetCommand =
   | native.RecordHandedOver
   | native.RecordNativeUnknown
   | native.RecordUndone
+  | native.RecordTimeChanged
   | native.RecordUndoFailed
   | overdue.RecordOverdue
   /** The place of a quota that the next append of this stream needs is given back. */
@@ -409,6 +411,8 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return native.recordNativeUnknown(command, state);
     case 'RecordUndone':
       return native.recordUndone(command, state);
+    case 'RecordTimeChanged':
+      return native.recordTimeChanged(command, state);
     case 'RecordUndoFailed':
       return native.recordUndoFailed(command, state);
     case 'RecordOverdue':

@@ -92,7 +92,7 @@ const states: Readonly<Record<string, readonly [reason: string, whatToDo: string
   pending: ['It waits for its time.', 'Nothing. reschedule, revise_post and cancel work until then.'],
   handed_to_platform: [
     'Its network has it and publishes it at its time.',
-    'Nothing. cancel and reschedule ask the network to give it back.',
+    'Nothing. cancel asks the network to give it back, and reschedule to publish it at another time.',
   ],
   publishing: ['It is on its way.', 'Ask again in some seconds.'],
   processing: [
@@ -116,7 +116,10 @@ const canceledState = (reason: string | null): readonly [string, string] => [
 export const standOf = (cuts: Cuts, target: PostTarget): { readonly reason: string; readonly whatToDo: string } => {
   const problem = problemOf(cuts, target);
   if (target.undo === 'pending') {
-    return { reason: 'Its network is asked to give it back.', whatToDo: 'Ask again in some minutes.' };
+    return {
+      reason: 'Its network is asked to give it back, or to publish it at another time.',
+      whatToDo: 'Ask again in some minutes.',
+    };
   }
   const { status, cancelReason } = target;
   const [reason, whatToDo] =
@@ -179,7 +182,7 @@ export const shownTargets = (
 
 export const targetLine = (target: TargetOut) => {
   const { platform, account, status, localTime: time, targetId, permalink, undo, problem } = target;
-  const back = undo === 'pending' ? ', being taken back from the network' : '';
+  const back = undo === 'pending' ? ', being taken back or moved at the network' : '';
   const name = account === null ? '' : ` ${JSON.stringify(account)}`;
   const out = permalink === null ? '' : `, ${permalink}`;
   const wrong = problem === null ? '' : `: ${problem.message} What to do: ${problem.whatToDo}`;

@@ -115,7 +115,7 @@ const act = async (call: ToolCall, chosen: Which, what: Action) => {
   );
   const shown = [...call.cuts.rows('refused', refused, maxRefusedShown)];
   const undone = all.filter(({ undo }) => undo === 'pending').length;
-  const waiting = undone === 0 ? '' : `, ${undone} of them only once the network has given them back`;
+  const waiting = undone === 0 ? '' : `, ${undone} of them only once the network has given them back or moved them`;
   const text = joined(
     `${many(all.length, 'target')} ${words}${waiting} (${call.mode}).`,
     replayedWords(replayed),

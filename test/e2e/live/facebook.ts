@@ -103,15 +103,25 @@ export const pageOfFacebook = (t: Declare, world: LiveWorld): void => {
     assert.equal(made().length, before + 1);
   });
 
-  t('facebook: a post for its own scheduler is there before its time, and is taken back', async () => {
-    const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000).toISOString();
-    const id = await composed('Later', { schedule: { type: 'at', scheduledAt: at }, scheduleMode: 'native' });
-    const target = await world.target(id, ({ status }) => status === 'handed_to_platform');
-    const handed = made().at(-1);
-    assert.deepEqual([handed?.text, handed?.publishAt], ['Later', Date.parse(at)]);
-    assert.equal((await world.http.post(`/post-targets/${target.id}/cancel`, {})).status, 200);
-    await until('Facebook has it no longer', () => network.state.deleted.has(handed?.id ?? ''));
-  });
+  t(
+    'facebook: a post for its own scheduler is there before its time, gets another one, and is taken back',
+    async () => {
+      const at = new Date(Math.floor(Date.now() / 1_000) * 1_000 + 3_600_000).toISOString();
+      const id = await composed('Later', { schedule: { type: 'at', scheduledAt: at }, scheduleMode: 'native' });
+      const target = await world.target(id, ({ status }) => status === 'handed_to_platform');
+      const handed = made().at(-1);
+      assert.deepEqual([handed?.text, handed?.publishAt], ['Later', Date.parse(at)]);
+      const later = new Date(Date.parse(at) + 7_200_000).toISOString();
+      const before = made().length;
+      const moved = await world.http.post(`/post-targets/${target.id}/reschedule`, { scheduledAt: later });
+      assert.equal(moved.status, 200, moved.text);
+      await until('Facebook has the other time', () => handed?.publishAt === Date.parse(later));
+      await world.target(id, ({ status }) => status === 'handed_to_platform');
+      assert.equal(made().length, before, 'it is the same post');
+      assert.equal((await world.http.post(`/post-targets/${target.id}/cancel`, {})).status, 200);
+      await until('Facebook has it no longer', () => network.state.deleted.has(handed?.id ?? ''));
+    },
+  );
 
   t('facebook: an owner who takes the consent back there must consent anew', async () => {
     const issued_at = Math.floor(Date.now() / 1_000);

@@ -245,6 +245,9 @@ suite('published: targets', (t) => {
     await given(scheduled, started, target('TargetPublishDeferred', { ...claim, retryAt: at(12), failure }))
       .when(target('TargetRescheduled', moved))
       .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(0) } });
+    await given(scheduled, started, target('TargetHandedToPlatform', { ...claim, nativeId: 'n1', dueAt: at(0) }))
+      .when(target('TargetNativeTimeChanged', { ...claim, nativeId: 'n1', ...moved }))
+      .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(0) } });
   });
 
   t('events after the publication', async () => {

@@ -445,7 +445,7 @@ suite('webhooks and state agree', (t) => {
       rate_limited: ['target.rate_limited', 'target.overdue'],
       outcome_unknown: ['target.outcome_unknown', 'target.undo_requested', 'target.undo_failed'],
       handed_to_platform: [
-        ...['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed'],
+        ...['target.handed_to_platform', 'target.undo_requested', 'target.undo_failed', 'target.rescheduled'],
         // A network that did not publish at the time it was given.
         'target.overdue',
       ],

@@ -202,6 +202,21 @@ suite('native targets over HTTP', (t) => {
     assert.deepEqual([later.data.status, later.data.scheduleMode], ['pending', 'managed']);
   });
 
+  t('a network that takes the new time keeps the target, which says it is done and may be moved again', async () => {
+    const { postId, facebook } = await made(60);
+    await handOver(postId, facebook.id);
+    for (const minutes of [120, 90]) {
+      const at = inMinutes(minutes);
+      assert.equal((await act(facebook.id, 'reschedule', { scheduledAt: at })).data.undo, 'pending');
+      await tell(postId, facebook.id, { type: 'RecordTimeChanged', dueAt: at });
+      const moved = await shown(facebook.id);
+      assert.deepEqual(
+        [moved.status, moved.undo, moved.scheduledAt, moved.scheduleMode],
+        ['handed_to_platform', 'done', at, 'native'],
+      );
+    }
+  });
+
   t('what the network publishes before it can be taken back is published, with a failed undo', async () => {
     const { postId, facebook } = await made(60);
     await handOver(postId, facebook.id);

@@ -227,6 +227,7 @@ suite('native targets', (t) => {
       nativeId: 'n1',
       boundary: { attempt: 1, step: 'boundary', data: { key: 'k' }, deadline: at(1), segment: null },
       undo: null,
+      otherTimes: [],
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
@@ -603,6 +604,80 @@ suite('native targets', (t) => {
       given(events)
         .when(undone(at(5)))
         .then([]);
+  });
+
+  t('a network that has the new time publishes the same post then, and nobody hands it over again', () => {
+    const answered = (to: string): TargetCommand => ({ type: 'RecordTimeChanged', dueAt: to });
+    const changed = (to: string, jitterSeconds = 0): TargetEvent => ({
+      type: 'TargetNativeTimeChanged',
+      data: { ...claim, nativeId: 'n1', dueAt: to, scheduledLocal: null, jitterSeconds },
+    });
+    given([...over, toMove(at(90), 9)])
+      .when(answered(at(90)))
+      .then([changed(at(90), 9)]);
+    // Somebody has wanted another time since, or the end of it: the network is asked again.
+    for (const since of [[toMove(at(90)), toMove(at(95))], [toMove(at(90)), toCancel()], []]) {
+      given([...over, ...since])
+        .when(answered(at(90)))
+        .then([]);
+    }
+    for (const events of [[], [scheduled], crossed])
+      given(events)
+        .when(answered(at(90)))
+        .then([]);
+    const overdue: TargetEvent = { type: 'TargetOverdue', data: { dueAt } };
+    const before = state([...over, overdue, toMove(at(90), 9)]);
+    const after = state([...over, overdue, toMove(at(90), 9), changed(at(90), 9)]);
+    ok(before.status === 'handed_to_platform' && after.status === 'handed_to_platform');
+    deepEqual([before.otherTimes, before.common.dueAt], [[at(90)], dueAt]);
+    deepEqual(after, {
+      ...{ ...before, undo: null, otherTimes: [] },
+      common: { ...before.common, dueAt: at(90), jitterSeconds: 9, overdue: false },
+    });
+    // It is canceled, moved and settled by its new time.
+    const over90 = [...over, toMove(at(90)), changed(at(90))];
+    given(over90)
+      .when(cancel(at(61)))
+      .then([toCancel()]);
+    given(over90)
+      .when(cancel(at(90)))
+      .refused('target_not_pending');
+    given(over90)
+      .when(move(at(90), at(5)))
+      .then([]);
+    deepEqual(state([...crossed, changed(at(90))]), state(crossed));
+    deepEqual(state([scheduled, changed(at(90))]), state([scheduled]));
+  });
+
+  t('each time that the network may have been told counts, until it confirms one', () => {
+    const timesOf = (events: readonly TargetEvent[]) => {
+      const now = state(events);
+      return now.status === 'handed_to_platform' && [now.common.dueAt, ...now.otherTimes];
+    };
+    const wanted = [...over, toMove(at(90)), toMove(at(95)), toMove(at(90))];
+    deepEqual(timesOf(wanted), [dueAt, at(90), at(95)]);
+    deepEqual(timesOf([...wanted, toCancel()]), [dueAt, at(90), at(95)]);
+    const failed: TargetEvent = { type: 'TargetUndoFailed', data: { then: 'reschedule', failure } };
+    deepEqual(timesOf([...wanted, failed]), [dueAt, at(90), at(95)]);
+  });
+
+  t('what the network published at the new time was moved, although its answer was lost', () => {
+    const publishedAt = (instant: string) => settle({ kind: 'published', ...there, publishedAt: instant });
+    const outAt = (instant: string) => settledAs({ ...there, publishedAt: instant });
+    const moved: TargetEvent = {
+      type: 'TargetNativeTimeChanged',
+      data: { ...claim, nativeId: 'n1', dueAt: at(90), scheduledLocal: null, jitterSeconds: 0 },
+    };
+    const undoFailed: TargetEvent = { type: 'TargetUndoFailed', data: { then: 'reschedule', failure: undoTooLate } };
+    given([...over, toMove(at(90))])
+      .when(publishedAt(at(91)))
+      .then([moved, outAt(at(91))], { again: 'target_not_unknown' });
+    given([...over, toMove(at(90))])
+      .when(publishedAt(at(61)))
+      .then([undoFailed, outAt(at(61))], { again: 'target_not_unknown' });
+    given([...over, toMove(at(90))])
+      .when(settle({ kind: 'failed', failure }))
+      .then([undoFailed, settledAs({ outcome: 'failed', failure })], { again: 'target_not_unknown' });
   });
 
   t('a network that does not delete it publishes it, and the request is told as failed', () => {

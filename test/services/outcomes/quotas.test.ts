@@ -81,6 +81,45 @@ suite('places of quotas that nobody needs any more', { timeoutMs: 180_000 }, (t)
     }
   });
 
+  t(
+    'the consumer gives back the place of the former month, where the network takes the new time of a post',
+    async () => {
+      const stop = new AbortController();
+      const running = startOutcomes(
+        {
+          ...{ log: world.log, eventStore: world.eventStore, store: world.store, codec: world.codec, pool: world.pool },
+          ...{ config: { sweepIntervalMs: 60_000, leaseTtlMs: 5_000 }, logger: world.logger },
+        },
+        stop.signal,
+      );
+      try {
+        const one = await quotaWorld(world, 20, ['facebook']);
+        const soon = new Date(Date.now() + 3_600_000).toISOString();
+        const month = soon.slice(0, 7);
+        const made = await one.by.post('/posts', one.composed.body({ ...at(soon), scheduleMode: 'native' }));
+        assert.equal(made.status, 200, made.text);
+        const id = (made.data.targets as readonly { id: string }[])[0]?.id ?? '';
+        const [claim, now] = [{ attempt: 1, takeover: 0 }, new Date().toISOString()];
+        const tell = (command: Parameters<typeof target.decide>[0]) => {
+          const context = contextOf(world.operator, one.workspaceId);
+          return execute(world.store, target, id, command, context, { partitionKey: made.data.id });
+        };
+        await tell({ type: 'Start', now });
+        await tell({ type: 'Checkpoint', ...claim, step: 'boundary', data: {}, deadline: soon });
+        await tell({ type: 'RecordHandedOver', ...claim, nativeId: 'n1' });
+        const moved = await one.by.post(`/post-targets/${id}/reschedule`, { scheduledAt: next.at });
+        assert.equal(moved.status, 200, moved.text);
+        assert.deepEqual([await one.count(month), await one.count(next.month)], [1, 1]);
+        await tell({ type: 'RecordTimeChanged', dueAt: next.at });
+        await until('the former month has it no longer', async () => (await one.count(month)) === 0);
+        assert.deepEqual(await one.held(next.month), [id]);
+      } finally {
+        stop.abort();
+        await running.done;
+      }
+    },
+  );
+
   t('a reservation is swept once, and looked at again only when it is taken anew', async () => {
     const one = await quotaWorld(world, 20);
     const { by, composed } = one;

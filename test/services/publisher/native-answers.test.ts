@@ -1,5 +1,11 @@
 import assert from 'node:assert/strict';
-import type { NativeScheduler, PlatformAdapter, UndoOutcome, VerifyOutcome } from '#contracts/ports/platform.ts';
+import type {
+  NativeScheduler,
+  PlatformAdapter,
+  RescheduleOutcome,
+  UndoOutcome,
+  VerifyOutcome,
+} from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { post } from '#domain/post/post.ts';
 import { isBeingCanceled, type TargetCommand, target } from '#domain/post-target/target.ts';
@@ -26,6 +32,9 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
   /** Answers that a test puts in the network's place, by target. */
   const verifies = new Map<string, () => VerifyOutcome | Promise<VerifyOutcome>>();
   const undoes = new Map<string, () => UndoOutcome | Promise<UndoOutcome>>();
+  const changes = new Map<string, (really: () => Promise<RescheduleOutcome>) => Promise<RescheduleOutcome>>();
+  /** False: the network's scheduler has no change of time. */
+  let canChange = true;
   /** While a test gives an answer to a target that it has just scheduled: the first question may come before it. */
   let giving = false;
   /** While one is closed the network has done its part for a target, and its answer is on the way. */
@@ -39,6 +48,9 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
   /** When the network was asked about a target, and asked to take it back, by our clock. */
   const asked = new Map<string, number[]>();
   const undone = new Map<string, number[]>();
+  /** When it was told another time, and which. */
+  const changed = new Map<string, number[]>();
+  const newTimes = new Map<string, string[]>();
 
   const note = (calls: Map<string, number[]>, id: string) => calls.set(id, [...(calls.get(id) ?? []), clock.now()]);
   const scheduler = (own: NativeScheduler): NativeScheduler => ({
@@ -53,6 +65,18 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
       note(undone, request.targetId);
       return instead === undefined ? own.undo(request, nativeId) : instead();
     },
+    ...(canChange
+      ? {
+          reschedule: async (request, nativeId) => {
+            const { targetId, dueAt } = request;
+            note(changed, targetId);
+            newTimes.set(targetId, [...(newTimes.get(targetId) ?? []), dueAt]);
+            const really = async () =>
+              (await own.reschedule?.(request, nativeId)) ?? { kind: 'unknown' as const, failure };
+            return (changes.get(targetId) ?? ((own) => own()))(really);
+          },
+        }
+      : {}),
   });
   const watched = (): PlatformAdapter => ({
     boundaryDeadlineMs: world.sandbox.boundaryDeadlineMs,
@@ -95,6 +119,17 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
     const now = new Date(clock.now()).toISOString();
     const command: TargetCommand = { type: 'Cancel', reason: 'requested', postRevision: null, now };
     await execute(world.store, target, id, command, { ...world.context(), now }, { partitionKey: postId });
+  };
+  /** @returns when it is due then */
+  const move = async (postId: string, id: string, minutes: number): Promise<string> => {
+    const [now, dueAt] = [0, minutes].map((ahead) => new Date(clock.now() + ahead * minuteMs).toISOString()) as [
+      string,
+      string,
+    ];
+    const commandId = `move-${id}-${minutes}`;
+    const command = { type: 'Reschedule', commandId, dueAt, scheduledLocal: null, jitterSeconds: 0, now } as const;
+    await execute(world.store, target, id, command, { ...world.context(), now, commandId }, { partitionKey: postId });
+    return dueAt;
   };
   const story = (id: string) => world.story(`target-${id}`);
   const times = (calls: Map<string, number[]>, id: string) => calls.get(id)?.length ?? 0;
@@ -431,6 +466,150 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
     await pass(minuteMs);
     await world.all([never.id], 'published');
     assert.equal((await story(never.id)).filter((type) => type === 'TargetUndoFailed').length, 1);
+    await publisher.stop();
+  });
+
+  const lostChange = async (really: () => Promise<RescheduleOutcome>): Promise<RescheduleOutcome> => {
+    await really();
+    return { kind: 'unknown', failure };
+  };
+
+  t(
+    'a scheduler without a change of time, and one that refuses the time, take the post back and get another',
+    async () => {
+      for (const how of ['none', 'refuses'] as const) {
+        canChange = how !== 'none';
+        const publisher = start();
+        const { postId, id } = await schedule(youtube, 30);
+        await world.all([id], 'handed_to_platform');
+        changes.set(id, async () => ({ kind: 'outside_window', failure }));
+        const dueAt = await move(postId, id, 60);
+        await until('it is handed over again', async () => {
+          const now = await world.target(id);
+          return now.status === 'handed_to_platform' && now.undo === null && now.common.dueAt === dueAt;
+        });
+        assert.deepEqual([await there(id), times(changed, id)], [[false, true], how === 'none' ? 0 : 1]);
+        assert.ok(!(await story(id)).includes('TargetNativeTimeChanged'));
+        await publisher.stop();
+        canChange = true;
+      }
+    },
+  );
+
+  t('a change of time without an answer is made again, and no undo takes its place', async () => {
+    const publisher = start();
+    const { postId, id } = await schedule(facebook, 30);
+    await world.all([id], 'handed_to_platform');
+    changes.set(id, () => Promise.reject(new Error('broken')));
+    const dueAt = await move(postId, id, 60);
+    await anotherCall(changed, id);
+    await anotherCall(changed, id);
+    changes.delete(id);
+    await until('it is moved', async () => (await story(id)).at(-1) === 'TargetNativeTimeChanged');
+    assert.deepEqual([...new Set(newTimes.get(id))], [dueAt]);
+    assert.deepEqual([await there(id), times(undone, id)], [[true], 0]);
+    await publisher.stop();
+  });
+
+  t('a later time whose answer is lost is waited for, and found as the time of the post', async () => {
+    const publisher = start();
+    const { postId, id, dueAt } = await schedule(facebook, 30);
+    await world.all([id], 'handed_to_platform');
+    changes.set(id, lostChange);
+    const later = await move(postId, id, 60);
+    await anotherCall(changed, id);
+    await pass(dueAt - clock.now() + quickNetwork.settleWindowMs + minuteMs);
+    await anotherCall(changed, id);
+    assert.equal((await world.target(id)).status, 'handed_to_platform', (await story(id)).join(' '));
+    await pass(Date.parse(later) - clock.now());
+    const [published] = await world.all([id], 'published');
+    assert.ok(published?.status === 'published');
+    assert.deepEqual([published.publishedAt, published.common.dueAt], [later, later]);
+    assert.deepEqual((await story(id)).slice(-2), ['TargetNativeTimeChanged', 'TargetOutcomeSettled']);
+    assert.equal(await world.created(id), 1);
+    await publisher.stop();
+  });
+
+  t(
+    'around a sooner time whose answer is lost, absence does not make a moved or canceled post ours again',
+    async () => {
+      const publisher = start();
+      const made = [await schedule(facebook, 60), await schedule(youtube, 60)] as const;
+      const [moved, canceled] = made;
+      await world.all([moved.id, canceled.id], 'handed_to_platform');
+      let sooner = '';
+      for (const { postId, id } of made) {
+        changes.set(id, lostChange);
+        sooner = await move(postId, id, 30);
+        await anotherCall(changed, id);
+        undoes.set(id, () => Promise.reject(new Error('broken')));
+        changes.set(id, () => Promise.reject(new Error('broken')));
+        verifies.set(id, () => undecided);
+      }
+      await pass(Date.parse(sooner) - clock.now());
+      for (const { id } of made) verifies.set(id, () => absent);
+      await cancel(canceled.postId, canceled.id);
+      for (const { id } of made) {
+        await anotherCall(asked, id);
+        await anotherCall(asked, id);
+        assert.equal((await world.target(id)).status, 'handed_to_platform', (await story(id)).join(' '));
+      }
+      for (const { id } of made) verifies.delete(id);
+      await world.all([moved.id, canceled.id], 'published');
+      assert.ok((await story(moved.id)).includes('TargetNativeTimeChanged'));
+      assert.ok((await story(canceled.id)).includes('TargetUndoFailed'));
+      for (const { id } of made) assert.equal(await world.created(id), 1);
+      await publisher.stop();
+    },
+  );
+
+  t('what somebody wants while the network takes a time is told to it next: another time, or the end', async () => {
+    const publisher = start();
+    const outcomes = world.outcomes();
+    for (const wish of ['move', ...allEndings] as const) {
+      const own = await world.connect(await world.client(), 'facebook');
+      const made = await schedule(own, 30);
+      const { postId, id } = made;
+      await world.all([id], 'handed_to_platform');
+      const gate = Promise.withResolvers<void>();
+      changes.set(id, async (really) => {
+        const answer = await really();
+        await gate.promise;
+        return answer;
+      });
+      const first = await move(postId, id, 60);
+      await anotherCall(changed, id);
+      if (wish !== 'move') await endings[wish]({ ...made, account: own });
+      const second = wish === 'move' ? await move(postId, id, 90) : null;
+      if (second === null) await until(`it is to be canceled: ${wish}`, async () => !(await isWanted(id)));
+      gate.resolve();
+      if (second === null) {
+        await world.all([id], 'canceled');
+        assert.deepEqual([await reasonOf(id), await there(id)], [wish, [false]]);
+        continue;
+      }
+      await until('it is moved', async () => (await story(id)).at(-1) === 'TargetNativeTimeChanged');
+      const state = await world.target(id);
+      assert.ok(state.status === 'handed_to_platform');
+      assert.deepEqual([state.common.dueAt, state.undo], [second, null]);
+      assert.deepEqual(new Set(newTimes.get(id)), new Set([first, second]));
+      const [create] = await world.sandbox.creates(id);
+      assert.equal(create?.scheduledFor?.toISOString(), second);
+    }
+    await outcomes.stop();
+    await publisher.stop();
+  });
+
+  t('a time that the network refuses near the former one ends as the undo does, and says so', async () => {
+    const publisher = start();
+    const { postId, id, dueAt } = await schedule(facebook, 30);
+    await world.all([id], 'handed_to_platform');
+    changes.set(id, async () => refused);
+    await move(postId, id, 60);
+    await anotherCall(changed, id);
+    await pass(dueAt - clock.now());
+    await world.all([id], 'published');
+    assert.deepEqual((await story(id)).slice(-2), ['TargetUndoFailed', 'TargetOutcomeSettled']);
     await publisher.stop();
   });
 

@@ -43,15 +43,19 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
       postRevision: null,
       now: new Date(clock.now()).toISOString(),
     });
-  const move = (postId: string, id: string, minutes: number) =>
-    ask(postId, id, {
+  /** @returns when it is due then */
+  const move = async (postId: string, id: string, minutes: number): Promise<string> => {
+    const dueAt = new Date(inMinutes(minutes)).toISOString();
+    await ask(postId, id, {
       type: 'Reschedule',
       commandId: `move-${id}-${minutes}`,
-      dueAt: new Date(inMinutes(minutes)).toISOString(),
+      dueAt,
       scheduledLocal: null,
       jitterSeconds: 0,
       now: new Date(clock.now()).toISOString(),
     });
+    return dueAt;
+  };
   const state = async <S extends 'published' | 'failed' | 'pending' | 'outcome_unknown' | 'handed_to_platform'>(
     id: string,
     status: S,
@@ -121,18 +125,34 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
     assert.equal((await world.target(id)).status, 'canceled');
   });
 
-  t('a reschedule deletes it, and hands it over again at its new time; or we publish it', async () => {
-    const { postId, id, dueAt } = await schedule(youtube, 20);
-    await state(id, 'handed_to_platform');
-    await move(postId, id, 40);
-    const again = await until('it is handed over again', async () => {
+  const movedTo = (id: string, dueAt: string) =>
+    until(`it is due ${dueAt}`, async () => {
       const now = await world.target(id);
-      return now.status === 'handed_to_platform' && now.common.attempts === 2 ? now : null;
+      return now.status === 'handed_to_platform' && now.undo === null && now.common.dueAt === dueAt ? now : null;
     });
-    assert.deepEqual(await rows(id), [
-      [dueAt, false],
-      [again?.common.dueAt, true],
-    ]);
+
+  t('the network publishes the same post at its new time, later or sooner, without another hand-over', async () => {
+    for (const account of [facebook, youtube]) {
+      const { postId, id } = await schedule(account, 20);
+      const { nativeId } = await state(id, 'handed_to_platform');
+      await movedTo(id, await move(postId, id, 60));
+      await pass(20 * minuteMs);
+      assert.equal((await world.target(id)).status, 'handed_to_platform', 'nobody asks at its former time');
+      const sooner = await move(postId, id, 20);
+      await movedTo(id, sooner);
+      assert.deepEqual((await story(id)).slice(-4), [
+        ...['TargetUndoRequested', 'TargetNativeTimeChanged', 'TargetUndoRequested', 'TargetNativeTimeChanged'],
+      ]);
+      await pass(20 * minuteMs);
+      const published = await state(id, 'published');
+      assert.deepEqual([published.externalId, published.publishedAt], [nativeId, sooner]);
+      assert.deepEqual([published.common.attempts, await rows(id)], [1, [[sooner, true]]]);
+    }
+  });
+
+  t('a time outside of the window of the network takes the post back, and we publish it', async () => {
+    const { postId, id } = await schedule(youtube, 20);
+    await state(id, 'handed_to_platform');
     await move(postId, id, 5);
     const managed = await state(id, 'pending');
     assert.deepEqual(
@@ -143,7 +163,7 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
     await state(id, 'published');
     assert.deepEqual(
       (await rows(id)).map(([, there]) => there),
-      [false, false, true],
+      [false, true],
     );
   });
 
@@ -338,7 +358,9 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
     await Promise.all(
       made.map(async ({ postId, id }) => {
         for (let step = 0; step < 3; step += 1) {
-          const does = draw.pick([cancel, (p: string, i: string) => move(p, i, draw.int(5, 30)), null]);
+          const does = draw.pick<((p: string, i: string) => Promise<unknown>) | null>([
+            ...[cancel, (p: string, i: string) => move(p, i, draw.int(5, 30)), null],
+          ]);
           await does?.(postId, id).catch(() => undefined);
           await new Promise((resolve) => setTimeout(resolve, draw.int(1, 120)));
         }

@@ -212,6 +212,37 @@ suite('calls of the kit', (t) => {
     busy.close();
   });
 
+  t('a way of calling that closed to the app is refused before anything is sent, of both kinds of call', async () => {
+    const closed: NetworkTables['closed'] = ({ query = {} }) =>
+      query.ids === undefined ? null : 'a call with several ids';
+    const strict = await kitWorld({ makes, closed });
+    const subject = await strict.account();
+    const ask = { method: 'GET', path: '/x', query: { ids: '1,2' } } as const;
+    await assert.rejects(
+      () => strict.client.call(subject, ask, within()),
+      /a call with several ids is closed to this app/,
+    );
+    const open = await strict.client.open(subject, within());
+    assert.ok(open.kind === 'open');
+    const post = { method: 'POST', path: '/v1/17/media_publish', query: { ids: '1' } } as const;
+    assert.throws(() => strict.client.once(open, subject, post, within()), /is closed to this app/);
+    assert.equal(strict.received.length, 0);
+    strict.close();
+  });
+
+  t('a proof of the app’s secret goes with calls of the API alone', async () => {
+    const proved = await kitWorld({ proof: 'appsecret_proof' });
+    proved.on('GET /api/x', { body: {} });
+    proved.on('GET /elsewhere/y', { body: {} });
+    const subject = await proved.account();
+    await proved.client.call(subject, { method: 'GET', path: '/x', query: { fields: 'id' } }, within());
+    await proved.client.call(subject, { method: 'GET', path: `${proved.origin}/elsewhere/y` }, within());
+    const [first, second] = proved.received;
+    assert.match(first?.query.get('appsecret_proof') ?? '', /^[0-9a-f]{64}$/);
+    assert.deepEqual([first?.query.get('fields'), second?.path, second?.query.size], ['id', '/elsewhere/y', 0]);
+    proved.close();
+  });
+
   t('an answer of 200 that says no is a refusal', async () => {
     const strict = await kitWorld({
       isRefusal: ({ error }) => (error as { code?: string } | undefined)?.code !== 'ok',

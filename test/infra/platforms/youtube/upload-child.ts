@@ -2,6 +2,7 @@
  * A worker that publishes one video to YouTube, in a process of its own: the parent kills it and measures it. Its only argument
  * says what; it tells its checkpoints.
  */
+import { randomUUID } from 'node:crypto';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Json, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { appOf } from '#infra/platforms/kit/app.ts';
@@ -19,13 +20,15 @@ export interface Reported {
   readonly media: Omit<PublishMedia, 'file' | 'url'>;
   readonly accessToken: string;
   readonly request: Omit<PublishRequest, 'media'>;
+  /** A small video that is published before the memory is measured: the code of an upload is then loaded. Null: none. */
+  readonly warmUp: Pick<Reported, 'file' | 'media'> | null;
 }
 
 export type Tells =
   | { readonly kind: 'checkpoint'; readonly step: string; readonly data: Json }
   | { readonly kind: 'ended'; readonly outcome: Json; readonly grownBytes: number };
 
-const { env, file, media, accessToken, request } = JSON.parse(process.argv[2] ?? '{}') as Reported;
+const { env, file, media, accessToken, request, warmUp } = JSON.parse(process.argv[2] ?? '{}') as Reported;
 const tell = (what: Tells): void => {
   process.send?.(what);
 };
@@ -47,7 +50,17 @@ if (app === null) throw new Error('there is no app');
 const http = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
 const tools = { http, credentials, appLimits: new MemoryAppLimits(), clock: Date.now };
 const { adapter } = networkOf(youtubeNetwork, tools, app);
-const asked = { ...request, media: [{ ...media, file: async () => file, url: async () => '' }] };
+const withFile = (of: Pick<Reported, 'file' | 'media'>) => ({
+  ...of.media,
+  file: async () => of.file,
+  url: async () => '',
+});
+if (warmUp !== null) {
+  const small = { ...request, targetId: randomUUID(), attempt: 1, checkpoints: [], media: [withFile(warmUp)] };
+  const { kind } = await adapter.publish(small, new RecordedSteps(small, 60_000));
+  if (kind !== 'published') throw new Error(`the small video came to ${kind}`);
+}
+const asked = { ...request, media: [withFile({ file, media })] };
 const before = process.memoryUsage.rss();
 let most = before;
 const watch = setInterval(() => {

@@ -31,6 +31,7 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetHandedToPlatform: ['publishing → handed_to_platform', 'outcome_unknown → handed_to_platform'],
   TargetUndoRequested: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetUndoFailed: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
+  TargetNativeTimeChanged: stays('handed_to_platform'),
   TargetScheduleModeChanged: stays('pending', 'awaiting_approval'),
   // After a lost answer the network says that it has the post and looks at it.
   TargetAcceptedByPlatform: ['publishing → processing', 'outcome_unknown → processing'],

@@ -130,6 +130,10 @@ export const makers = {
     ...{ type: 'RecordNativeUnknown', failure: nativePostLate, reconcileAt: later(sender, 1) },
   }),
   undone: (_, { now }) => ({ type: 'RecordUndone', now: instantOf(now) }),
+  'time changed': (state) => ({
+    type: 'RecordTimeChanged',
+    dueAt: ('undo' in state && state.undo?.then === 'reschedule' ? state.undo : state.common).dueAt,
+  }),
   'undo failed': () => ({ type: 'RecordUndoFailed', failure }),
   'settle published': settle((state, sender) => ({ kind: 'published', ...found(state, sender) })),
   'settle published by hand': settle((state, sender) => ({ kind: 'published', ...found(state, sender) }), 'admin'),
@@ -219,7 +223,7 @@ export const workOn = (state: TargetState, now: number): readonly CommandName[] 
       return [...found, ...settled, 'look', 'settle processing', 'settle silent'];
     }
     case 'handed_to_platform':
-      if (state.undo !== null) return ['undone', 'undo failed', 'settle published', 'native unknown'];
+      if (state.undo !== null) return ['undone', 'time changed', 'undo failed', 'settle published', 'native unknown'];
       return Date.parse(state.common.dueAt) <= now ? ['settle published', 'native unknown', 'settle failed'] : [];
     case 'published':
       if (state.firstComment === null && state.afterSteps.length === 0) return ['removed'];
