@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { NetworkAnswer } from '#infra/platforms/kit/errors.ts';
 import { gathered, metricsOf, withoutFigures } from '#infra/platforms/kit/figures.ts';
 import { findAll, lookFor, type OwnPosts } from '#infra/platforms/kit/own-posts.ts';
-import { kitNetworks } from '#infra/platforms/live.ts';
+import { kitNetworks, loginsOf } from '#infra/platforms/live.ts';
 import { suite } from '#test/support/suite.ts';
 import { type KitWorld, kitWorld, within } from './world.ts';
 
@@ -194,7 +194,8 @@ suite('figures of the kit', (t) => {
 suite('tables of the networks of the kit', (t) => {
   t('OPERATORS.md of each has the scopes that are asked for, with their reasons', () => {
     ok(Object.keys(kitNetworks).includes('x'));
-    for (const [platform, { tables }] of Object.entries(kitNetworks)) {
+    for (const [platform, parts] of Object.entries(kitNetworks)) {
+      const { tables } = parts;
       const paper = readFileSync(`infra/platforms/${platform}/OPERATORS.md`, 'utf8');
       const [, section = ''] = paper.split('\n## Scopes, and why\n');
       const rows = [...(section.split('\n## ')[0] ?? '').matchAll(/^\| `([^`]+)` \| (.+) \|$/gm)];
@@ -203,6 +204,11 @@ suite('tables of the networks of the kit', (t) => {
         Object.entries(tables.oauth.scopes).map(([scope, { why }]) => [scope, why]),
         platform,
       );
+      for (const { tables: other } of loginsOf(parts).slice(1)) {
+        for (const [scope, { why }] of Object.entries(other.oauth.scopes)) {
+          ok(paper.includes(`\n| \`${scope}\` | ${why} |\n`), `${platform}: ${scope}`);
+        }
+      }
     }
   });
 
