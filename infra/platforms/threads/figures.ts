@@ -10,7 +10,16 @@ import { nextDayIn } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import { observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
-import { type Call, callsOf, dayIn, dayMs, figuresOfMissing, insightsOf, postByPost, zone } from '../meta/figures.ts';
+import {
+  callsOf,
+  dayIn,
+  dayMs,
+  figuresOfMissing,
+  insightsOf,
+  type MetaCall,
+  postByPost,
+  zone,
+} from '../meta/figures.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import { isGone } from './tables.ts';
@@ -26,7 +35,7 @@ const postFields = [
 ];
 
 const figuresOf = async (
-  call: Call,
+  call: MetaCall,
   { externalId: user }: InsightsAccount,
   post: InsightsSubject,
   now: number,
@@ -54,7 +63,7 @@ const later = (day: string, days: number): string =>
 const beginOf = (day: string): string => String(nextDayIn(zone, Date.parse(`${day}T00:00:00Z`)) / 1_000);
 
 /** Followers by what they are; Threads tells it of accounts with 100 of them, one breakdown a call. */
-const demographicsOf = async (call: Call, path: string): Promise<Members> => {
+const demographicsOf = async (call: MetaCall, path: string): Promise<Members> => {
   const found: Record<string, Members> = {};
   for (const breakdown of ['country', 'city', 'age', 'gender']) {
     const data = await insightsOf(call, path, ['follower_demographics'], { breakdown });
