@@ -9,13 +9,13 @@ import type { NotOk } from '../kit/errors.ts';
 import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import {
-  type Call,
   callsOf,
   dayIn,
   dayMs,
   daysOf,
   figuresOfMissing,
   insightsOf,
+  type MetaCall,
   newestOf,
   postByPost,
 } from '../meta/figures.ts';
@@ -53,7 +53,7 @@ const plain = 'id,permalink_url,shares,attachments{media_type,target{id},subatta
 const counted = `${plain},reactions.summary(total_count).limit(0),comments.summary(true).limit(0)`;
 
 const figuresOf = async (
-  call: Call,
+  call: MetaCall,
   account: InsightsAccount,
   post: InsightsSubject,
   now: number,
@@ -100,12 +100,12 @@ export const accountFigures =
     const span = { period: 'day', since: secondOf(since), until: secondOf(clock()) };
     const data = await listsOf(call, `${page}/insights`, ofDay, span);
     if (isRefused(data)) return withoutFigures(data, clock());
-    const once = await listsOf(call, `${page}/insights`, ofDayOnce, span);
-    if (isRefused(once)) return withoutFigures(once, clock());
+    const former = await listsOf(call, `${page}/insights`, ofDayOnce, span);
+    if (isRefused(former)) return withoutFigures(former, clock());
     const followers = await listsOf(call, `${page}/insights`, ofFollowers, span);
     if (isRefused(followers)) return withoutFigures(followers, clock());
     // The day that goes on has no end yet.
-    const [newest, ...earlier] = daysOf([...data, ...once]).filter(({ day }) => day < dayIn.format(clock()));
+    const [newest, ...earlier] = daysOf([...data, ...former]).filter(({ day }) => day < dayIn.format(clock()));
     const { followers_count: count } = who.body;
     const own = listIn(membersOf(newest?.raw)?.insights, 'data');
     const node = count === undefined ? {} : { followers_count: count };

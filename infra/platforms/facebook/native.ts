@@ -64,15 +64,15 @@ const shownTo = (bound: Bound, request: HandOverRequest, id: string, seen: Seen)
 };
 
 /** A call whose answer was lost: a video is asked itself, and a post is looked for among those to come and those that are out. */
-const lostOf = async (bound: Bound, request: HandOverRequest, boundary: Checkpoint): Promise<VerifyOutcome> => {
+const lostOf = async (bound: Bound, request: HandOverRequest, crossing: Checkpoint): Promise<VerifyOutcome> => {
   if (isVideo(wayOf(request))) {
-    const id = videoIn(boundary.data);
+    const id = videoIn(crossing.data);
     return shownTo(bound, request, id, await seenOf(bound, request, id));
   }
-  const found = await scheduledAs(bound, request, boundary);
+  const found = await scheduledAs(bound, request, crossing);
   if (found.kind === 'present') return { kind: 'scheduled', nativeId: found.externalId };
   if (found.kind === 'undecided') return found;
-  const out = await reconcile(bound)(request, boundary);
+  const out = await reconcile(bound)(request, crossing);
   if (out.kind === 'present') return { ...out, kind: 'published' };
   return out.kind === 'absent' || out.kind === 'failed' ? out : { kind: 'undecided' };
 };
@@ -95,10 +95,12 @@ const change = async (bound: Bound, request: HandOverRequest, id: string, ask: A
 
 export const scheduler = (bound: Bound): NativeScheduler => ({
   handOver: handOver(bound),
-  verify: async (request, { boundary, nativeId }) =>
-    nativeId === null
-      ? lostOf(bound, request, boundary)
-      : shownTo(bound, request, nativeId, await seenOf(bound, request, nativeId)),
+  verify: async (request, handed) => {
+    const { nativeId: id } = handed;
+    return id === null
+      ? lostOf(bound, request, handed.boundary)
+      : shownTo(bound, request, id, await seenOf(bound, request, id));
+  },
   undo: async (request, id) =>
     (await change(bound, request, id, { method: 'DELETE', path: at(id) })) ?? { kind: 'undone' },
   reschedule: async (request, id) => {

@@ -11,7 +11,7 @@ import type { NotOk } from '../kit/errors.ts';
 import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
-import { type Call, callsOf, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
+import { callsOf, figuresOfMissing, insightsOf, type MetaCall, postByPost } from '../meta/figures.ts';
 import { isMediaId } from '../meta/graph.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import { isByFacebook } from './publish.ts';
@@ -64,7 +64,7 @@ const ofLinks = { link_clicks: {} };
 
 const figuresOf = async (
   isOfFacebook: boolean,
-  call: Call,
+  call: MetaCall,
   account: InsightsAccount,
   post: InsightsSubject,
   now: number,
@@ -100,7 +100,7 @@ export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] =
   postByPost(bound, (call, account, post, now) => figuresOf(isByFacebook(bound), call, account, post, now));
 
 /** Followers by what they are; Instagram tells it of accounts with 100 of them, one breakdown a call. */
-const demographicsOf = async (call: Call, path: string): Promise<Members> => {
+const demographicsOf = async (call: MetaCall, path: string): Promise<Members> => {
   const found: Record<string, Members> = {};
   const lifetime = { period: 'lifetime', metric_type: 'total_value', timeframe: 'this_month' };
   for (const breakdown of ['country', 'city', 'age', 'gender']) {

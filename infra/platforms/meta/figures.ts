@@ -12,7 +12,7 @@ import { reading, secondOf, timeIn } from './graph.ts';
 
 /** Figures as Meta's networks report them: post by post, metrics in lists, days that end at midnight of California. */
 
-export type Call = (path: string, query: Readonly<Record<string, string>>) => Promise<NetworkAnswer>;
+export type MetaCall = (path: string, query: Readonly<Record<string, string>>) => Promise<NetworkAnswer>;
 
 interface Reader {
   readonly clock: () => number;
@@ -25,7 +25,7 @@ interface Reader {
   };
 }
 
-export const callsOf = ({ client }: Reader, { id: accountId }: InsightsAccount, signal: AbortSignal): Call => {
+export const callsOf = ({ client }: Reader, { id: accountId }: InsightsAccount, signal: AbortSignal): MetaCall => {
   signal.throwIfAborted();
   return async (path, query) => {
     signal.throwIfAborted();
@@ -37,7 +37,7 @@ export const callsOf = ({ client }: Reader, { id: accountId }: InsightsAccount, 
 
 /** A metric that Meta refuses, as it does one that it has retired, costs no others. */
 export const insightsOf = async (
-  call: Call,
+  call: MetaCall,
   path: string,
   metrics: readonly string[],
   more: Readonly<Record<string, string>> = {},
@@ -47,7 +47,7 @@ export const insightsOf = async (
 };
 
 type FiguresOf = (
-  call: Call,
+  call: MetaCall,
   account: InsightsAccount,
   post: InsightsSubject,
   now: number,
@@ -69,7 +69,7 @@ const skewMs = 120_000;
  * @param takesSpan it may be asked for some minutes alone
  */
 export const figuresOfMissing = async (
-  call: Call,
+  call: MetaCall,
   edge: string,
   { externalId, publishedAt }: InsightsSubject,
   shown: Extract<NotOk, { readonly kind: 'refused' }>,

@@ -10,7 +10,7 @@ import type { Ask } from '../kit/client.ts';
 import { observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
-import { type Call, callsOf, figuresOfMissing, insightsOf, postByPost } from '../meta/figures.ts';
+import { callsOf, figuresOfMissing, insightsOf, type MetaCall, postByPost } from '../meta/figures.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import { isGone } from './tables.ts';
@@ -26,7 +26,7 @@ const postFields = [
 ];
 
 const figuresOf = async (
-  call: Call,
+  call: MetaCall,
   { externalId: user }: InsightsAccount,
   post: InsightsSubject,
   now: number,
@@ -47,7 +47,7 @@ const figuresOf = async (
 export const postFigures = (bound: Bound): InsightsSource['fetchPostInsights'] => postByPost(bound, figuresOf);
 
 /** Followers by what they are; Threads tells it of accounts with 100 of them, one breakdown a call. */
-const demographicsOf = async (call: Call, path: string): Promise<Members> => {
+const demographicsOf = async (call: MetaCall, path: string): Promise<Members> => {
   const found: Record<string, Members> = {};
   for (const breakdown of ['country', 'city', 'age', 'gender']) {
     const data = await insightsOf(call, path, ['follower_demographics'], { breakdown });
