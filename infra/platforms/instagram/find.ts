@@ -17,8 +17,8 @@ export const contentOf = ({ content, media }: PublishRequest): Json => [
   ...[content, media.map(({ sha256, use }) => [sha256, use])],
 ];
 
-/** Of our clock and Instagram's. */
-const skewMs = 60_000;
+/** Of our clock and Instagram's. Stories tell each other apart by the second alone: one of a moment before is another one. */
+const [skewMs, skewMsOfStory] = [60_000, 2_000];
 /** More than an account may publish in a day. */
 const maxPages = 4;
 
@@ -61,7 +61,8 @@ const isIt = (post: Members, request: PublishRequest): boolean =>
 export const publishedAs =
   (bound: Bound, request: PublishRequest) =>
   async (since: number): Promise<ReconcileOutcome> => {
-    const found = await lookFor(ownPosts(bound, request, since - skewMs, null), bound.clock);
+    const from = since - (isStory(request) ? skewMsOfStory : skewMs);
+    const found = await lookFor(ownPosts(bound, request, from, null), bound.clock);
     return found.kind === 'absent' ? { kind: 'undecided' } : found;
   };
 

@@ -1,5 +1,4 @@
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import type { InsightsSource } from '#contracts/ports/platform-insights.ts';
 import type { AppSettings } from '#domain/platforms/rules.ts';
@@ -44,20 +43,6 @@ const chooser =
     return (kept === null ? undefined : networks.find(takes(kept.secret))) ?? networks[0];
   };
 
-/** What the app of one login signed is refused by the other. */
-const inboxOf = (networks: Each): NetworkInbox | undefined => {
-  const inboxes = networks.flatMap(({ inbox }) => inbox ?? []);
-  const [first] = inboxes;
-  return first === undefined
-    ? undefined
-    : {
-        verify: (call, now) => {
-          const verdicts = inboxes.map((one) => one.verify(call, now));
-          return verdicts.find(({ kind }) => kind !== 'refused') ?? first.verify(call, now);
-        },
-      };
-};
-
 const cannotRemove = {
   kind: 'not_removed',
   failure: failureOf('permission', null, 'by the login of this account no program deletes a post'),
@@ -89,7 +74,8 @@ export const joined = (networks: Each, credentials: Pick<CredentialStore, 'read'
   const [first, ...others] = networks;
   if (others.length === 0) return first;
   const of = chooser(networks, credentials);
-  const inbox = inboxOf(networks);
+  // The other logins are of apps that call elsewhere.
+  const { inbox } = first;
   const bySecret = (secret: Members): KitNetwork => networks.find(takes(secret)) ?? first;
   return {
     adapter: adapterOf(networks, of),

@@ -359,6 +359,19 @@ suite('instagram', (t) => {
     }
   });
 
+  t('of two stories within a minute the later one is found as itself', async () => {
+    const account = await world.account();
+    const story = () => world.request(account, { media: [image({ use: 'story' })] });
+    await published(story());
+    state().advance(10_000);
+    world.network.script({ route: publish, then: 'drop_after' });
+    const request = story();
+    const { steps } = await world.publish(request);
+    const seen = await world.adapter.reconcile(request, steps.crossed);
+    assert.ok(seen.kind === 'present', JSON.stringify(seen));
+    assert.equal(seen.externalId, state().media[1]?.id);
+  });
+
   t('a page that is short is not the last one: the list ends where Instagram names no next page', async () => {
     state().maxPage = 2;
     const account = await world.account();
