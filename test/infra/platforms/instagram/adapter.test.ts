@@ -87,6 +87,7 @@ suite('instagram', (t) => {
     );
     const looks = state().calls.filter(({ path }) => path.endsWith(`/${containers()[0]?.id}`)).length;
     assert.equal(looks, 20);
+    assert.equal(containers().length, 1, 'no other is made beside it');
   });
 
   t(
