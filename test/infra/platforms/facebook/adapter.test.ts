@@ -179,6 +179,21 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
     assert.equal(found.externalId, `${account.externalId}_${wanted.id}`);
   });
 
+  t('a lost text is not taken for a photo of the same words, and one with a link is found with its card', async () => {
+    const content = `See https://example.com/${randomUUID()}`;
+    await world.publish(request({ content, media: [world.photo()] }));
+    const asked = request({ content });
+    world.network.script({ route: 'POST /:id/feed', then: 'drop_before' });
+    const lost = await world.publish(asked);
+    assert.equal(lost.outcome.kind, 'unknown');
+    assert.equal((await world.adapter.reconcile(asked, lost.steps.crossed)).kind, 'absent');
+    world.network.script({ route: 'POST /:id/feed', then: 'drop_after' });
+    const { steps } = await world.publish(asked);
+    const found = await world.adapter.reconcile(asked, steps.crossed);
+    assert.ok(found.kind === 'present');
+    assert.equal(found.externalId, `${account.externalId}_${made().at(-1)?.id}`);
+  });
+
   t(
     'finds posts that nobody remembers by text, time and files, and says that stories cannot be looked for',
     async () => {
