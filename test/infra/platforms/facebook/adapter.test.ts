@@ -158,6 +158,13 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
       assert.equal(found.externalId, made().at(-1)?.id);
       assert.match(found.permalink ?? '', /^https:\/\/facebook\.com\/stories\//);
     }
+    const behind = request({ media: [world.reel()], overrides: { contentType: 'story' } });
+    const empty = { answer: { status: 200, body: { data: [] } } };
+    world.network.script({ route: 'GET /:id/stories', times: 2, then: empty });
+    const { outcome: accepted, steps: of } = await world.publish(behind);
+    assert.ok(accepted.kind === 'accepted', JSON.stringify(accepted));
+    assert.equal((await world.adapter.reconcile(behind, of.crossed, accepted.handle)).kind, 'undecided');
+    assert.equal((await world.adapter.reconcile(behind, of.crossed, accepted.handle)).kind, 'present');
     const lost = request({ media: [world.photo()], overrides: { contentType: 'story' } });
     world.network.script({ route: 'POST /:id/photo_stories', then: 'drop_before' });
     const { steps } = await world.publish(lost);
