@@ -154,7 +154,8 @@ const pull = async (platform: Platform, parts: NetworkParts, accounts: number): 
 const renew = async (platform: Platform, parts: NetworkParts, accounts: number): Promise<BenchRow | null> => {
   const night = new Night(platform, parts, appFor(platform));
   const { refresher, refreshWindowMs = 0 } = night.network;
-  if (refresher === undefined) return null;
+  // A token of a page does not end: nobody renews it at night.
+  if (refresher === undefined || parts.tables.oauth.refresh === null) return null;
   const pace = new HourlyPace(usualRules.perHour, () => night.now);
   const asked: number[] = [];
   const kinds = new Map<string, number>();
