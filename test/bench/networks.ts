@@ -1,9 +1,10 @@
 /**
- * Live networks, simulated on this machine: how late targets start beside a slow network, what a night of refreshes asks
- * of an app's budget, and the memory of a large upload that is resumed. Production defaults.
+ * Live networks, simulated on this machine: how late targets start beside a slow network, what a night of refreshes
+ * and of figures asks of each app's budget, and the memory of a large upload that is resumed. Production defaults.
  *
- * Run alone: node test/bench/networks.ts [starts|refreshes|upload]… (QUICK=1 for the short form).
+ * Run alone: node test/bench/networks.ts [starts|refreshes|nights|upload]… (QUICK=1 for the short form).
  */
+import { nights } from './networks/nights.ts';
 import { refreshes } from './networks/refreshes.ts';
 import { starts } from './networks/starts.ts';
 import { upload } from './networks/upload.ts';
@@ -16,6 +17,10 @@ const parts: Readonly<Record<string, Part>> = {
     run: starts,
   },
   refreshes: { says: 'calls of a night that refreshes 10,000 accounts', run: refreshes },
+  nights: {
+    says: 'what 100,000 accounts of ten networks ask of each app in a night, by a simulated clock',
+    run: nights,
+  },
   upload: { says: 'memory of a video of 100 MB whose worker is killed', run: upload },
 };
 

@@ -18,7 +18,7 @@ const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[opti
 
 Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
 of its own, over one Postgres and one analytics store, under load, also on live accounts of simulated X, Telegram,
-Pinterest, Threads and LinkedIn. In rounds: kills
+Pinterest, Threads, LinkedIn, YouTube and TikTok. In rounds: kills
 them with -9 once at every named gap, the publishers at every call to a live network too, has a version of LinkedIn end, then at random, the analytics engine too, and
 puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what was acknowledged, the networks'
 ledgers, the read models, the analytics, the reports, the streams. At last the database is restored from a copy that is older than

@@ -1,11 +1,13 @@
-/** Pinterest, Threads and LinkedIn of a fault world, as its load and its checks need them. */
+/** Pinterest, Threads, LinkedIn, YouTube and TikTok of a fault world, as its load and its checks need them. */
 import { createServer, request as requestOf } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import { startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { startThreads } from '#test/support/networks/threads/index.ts';
+import { startTikTok } from '#test/support/networks/tiktok/index.ts';
 import type { Fault } from '#test/support/networks/x/index.ts';
+import { startYouTube } from '#test/support/networks/youtube/index.ts';
 
 /** One post that a network has; an album is one. */
 export interface MadePost {
@@ -168,6 +170,69 @@ export const liveLinkedIn = async (): Promise<LiveLinkedIn> => {
       [state.versions, from] = [[version], state.calls.length];
     },
     refusedVersion: () => state.calls.slice(from).some(({ status }) => status === 426),
+    close: () => network.close(),
+  };
+};
+
+const textIn = (of: Readonly<Record<string, unknown>>, name: string): string =>
+  typeof of[name] === 'string' ? of[name] : '';
+
+/** Milliseconds that a network looks at a video before it shows it. */
+const looksMs = 500;
+
+export const liveYouTube = async (): Promise<LiveNetwork> => {
+  const network = await startYouTube({ processingMs: looksMs, quota: { inserts: 1_000_000, units: 100_000_000 } });
+  const { state } = network;
+  return {
+    origin: network.origin,
+    env: { ...network.env, YOUTUBE_APP_BUDGET: muchOf, YOUTUBE_APP_UNITS: muchOf },
+    account: () => network.channel().id,
+    credential: (id) => {
+      const channel = known(state.channels, id);
+      const secret = { ...network.grant(channel), accessUntil: untilOf(1 / 24) };
+      return { secret, expiresAt: null, grant: channel.person };
+    },
+    lapse: (id, forGood) => {
+      for (const tokens of forGood ? [state.access, state.refresh] : [state.access])
+        for (const [token, { channelId }] of tokens) if (channelId === id) tokens.delete(token);
+    },
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () =>
+      state.videos.map(({ id, channelId, snippet }) => ({
+        ...{ of: channelId, externalId: id, text: textIn(snippet, 'description'), replyTo: null, files: 1 },
+      })),
+    close: () => network.close(),
+  };
+};
+
+/** Videos: pictures are fetched from addresses that are proven to be the operator's. */
+export const liveTikTok = async (): Promise<LiveNetwork> => {
+  const network = await startTikTok();
+  const { state } = network;
+  state.lookMs = looksMs;
+  return {
+    origin: network.origin,
+    env: {
+      ...{ TIKTOK_API: network.api, TIKTOK_AUTHORIZE: network.authorize, TIKTOK_APP_BUDGET: muchOf },
+      ...{ TIKTOK_CLIENT_ID: state.app.clientKey, TIKTOK_CLIENT_SECRET: state.app.clientSecret },
+    },
+    account: () => network.person().id,
+    credential: (id) => {
+      const secret = { ...network.grant(known(state.people, id)), accessUntil: untilOf(1 / 12) };
+      return { secret, expiresAt: null };
+    },
+    overrides: () => ({ privacyLevel: 'PUBLIC_TO_EVERYONE' }),
+    lapse: (id, forGood) => end(id, forGood ? [state.access, state.refresh] : [state.access]),
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    // One whose file has not arrived is no post.
+    posts: () =>
+      state.posts.flatMap(({ personId, info, postId, takenAt }) =>
+        takenAt === null
+          ? []
+          : [{ of: personId, externalId: postId, text: textIn(info, 'title'), replyTo: null, files: 1 }],
+      ),
     close: () => network.close(),
   };
 };

@@ -35,13 +35,17 @@ const faults: readonly Fault['then'][] = [
 const faultsOfTelegram = ['rate_limit', 'reject', 'timeout_before', 'timeout_after', 'error_after', 'late'] as const;
 
 type Scripted = Exclude<LivePlatform, 'telegram'>;
-const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin'];
+const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'];
+/** A post of it is a video. */
+const ofVideos: readonly LivePlatform[] = ['youtube', 'tiktok'];
 /** The calls that make a post, a comment with its own included. */
 const creates: Readonly<Record<Scripted, readonly string[]>> = {
   x: ['POST /2/tweets'],
   pinterest: ['POST /v5/pins'],
   threads: ['POST /:id/threads_publish'],
   linkedin: ['POST /rest/posts', 'POST /rest/socialActions/:id/comments'],
+  youtube: ['PUT last'],
+  tiktok: ['PUT /video/'],
 };
 /** Further calls that a silence meets: looks, and parts of files. */
 const silenced: Readonly<Record<Scripted, readonly string[]>> = {
@@ -49,16 +53,18 @@ const silenced: Readonly<Record<Scripted, readonly string[]>> = {
   pinterest: ['GET /v5/boards/:id/pins', 'POST /storage/'],
   threads: ['GET /:id/threads', 'POST /:id/threads'],
   linkedin: ['GET /rest/posts', 'PUT /dms-uploads/video'],
+  youtube: ['PUT part', 'PUT probe', 'GET /youtube/v3/videos'],
+  tiktok: ['POST /v2/post/publish/video/init/', 'POST /v2/post/publish/status/fetch/'],
 };
 
 /** Networks that take a post of this form. */
 const takes = {
   text: ['x', 'telegram', 'threads', 'linkedin'],
   video: livePlatforms,
-  album: livePlatforms,
+  album: ['x', 'telegram', 'pinterest', 'threads', 'linkedin'],
   thread: ['x', 'threads'],
   /** Its access tokens are renewed. */
-  lapse: ['x', 'linkedin', 'pinterest'],
+  lapse: ['x', 'linkedin', 'pinterest', 'youtube', 'tiktok'],
 } as const satisfies Readonly<Record<string, readonly LivePlatform[]>>;
 
 const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;
@@ -139,7 +145,7 @@ export class LiveLoad {
       const content = this.#text(false);
       const to = this.#one(on ?? this.#options.random.pick(scripted));
       this.#script(content, this.#options.random.pick(['silent_after', 'drop_after'] as const));
-      await this.#post([to], content, to.platform === 'pinterest' ? this.#options.imageIds.slice(0, 1) : []);
+      await this.#post([to], content, this.#filesFor(to));
     },
     video: async (on) => void (await this.#post(this.#two('video', on), this.#text(false), [this.#options.videoId])),
     album: async (on) => {
@@ -176,8 +182,7 @@ export class LiveLoad {
     lapse: async (on) => {
       const to = this.#one(on ?? this.#options.random.pick(takes.lapse));
       this.#options.networks.lapse(to, false);
-      const files = to.platform === 'pinterest' ? this.#options.imageIds.slice(0, 1) : [];
-      await Promise.all([1, 2].map(() => this.#post([to], this.#text(false), files)));
+      await Promise.all([1, 2].map(() => this.#post([to], this.#text(false), this.#filesFor(to))));
     },
     storm: async (on) => {
       const { random, networks } = this.#options;
@@ -193,6 +198,8 @@ export class LiveLoad {
       };
       networks.telegram.arm('sendMessage', ...Array.from({ length: stormCalls }, () => refused));
       for (let posts = 0; posts < 4; posts += 1) await this.#post(this.#two('text', on), this.#text(false));
+      const videos = ofVideos.map((platform) => this.#one(platform));
+      await this.#post(videos, this.#text(false), [this.#options.videoId]);
     },
     // Nobody answers to anything, and some of it was taken.
     silence: async (on) => {
@@ -211,6 +218,13 @@ export class LiveLoad {
   #script(says: string, then: Fault['then']): void {
     for (const platform of scripted)
       for (const route of creates[platform]) this.#options.networks.script(platform, { route, says, then });
+  }
+
+  /** What the network takes no post without. */
+  #filesFor({ platform }: LiveAccount): readonly string[] {
+    const { imageIds, videoId } = this.#options;
+    if (ofVideos.includes(platform)) return [videoId];
+    return platform === 'pinterest' ? imageIds.slice(0, 1) : [];
   }
 
   #one(platform: LivePlatform): LiveAccount {

@@ -11,7 +11,14 @@ export interface Moment {
 
 const both = ['before', 'after'] as const;
 
-const names = { x: 'X', pinterest: 'Pinterest', threads: 'Threads', linkedin: 'LinkedIn' } as const;
+const names = {
+  x: 'X',
+  pinterest: 'Pinterest',
+  threads: 'Threads',
+  linkedin: 'LinkedIn',
+  youtube: 'YouTube',
+  tiktok: 'TikTok',
+} as const;
 
 const of =
   (on: keyof typeof names) =>
@@ -23,6 +30,7 @@ const of =
     }));
 
 const [ofX, ofPinterest, ofThreads, ofLinkedIn] = [of('x'), of('pinterest'), of('threads'), of('linkedin')];
+const [ofYouTube, ofTikTok] = [of('youtube'), of('tiktok')];
 
 const ofTelegram = (method: string, by: LiveActionName): readonly Moment[] =>
   both.map((when) => ({
@@ -78,6 +86,18 @@ export const moments: readonly Moment[] = [
   ...ofLinkedIn('POST /rest/socialActions/:id/comments', 'commented'),
   ...ofLinkedIn('GET /rest/posts', 'lost'),
   ...ofLinkedIn('POST /oauth/v2/accessToken', 'lapse'),
+  ...ofYouTube('POST /upload/youtube/v3/videos', 'video'),
+  ...ofYouTube('PUT part', 'video'),
+  ...ofYouTube('PUT last', 'video'),
+  // Between the acceptance and the video that people see.
+  ...ofYouTube('GET /youtube/v3/videos', 'video'),
+  ...ofYouTube('PUT probe', 'lost'),
+  ...ofYouTube('POST /token', 'lapse'),
+  ...ofTikTok('POST /v2/post/publish/creator_info/query/', 'video'),
+  ...ofTikTok('POST /v2/post/publish/video/init/', 'video'),
+  ...ofTikTok('PUT /video/', 'video'),
+  ...ofTikTok('POST /v2/post/publish/status/fetch/', 'video'),
+  ...ofTikTok('POST /v2/oauth/token/', 'lapse'),
   ...ofTelegram('getChat', 'text'),
   ...ofTelegram('sendMessage', 'text'),
   ...ofTelegram('sendVideo', 'video'),

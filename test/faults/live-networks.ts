@@ -15,17 +15,22 @@ import {
   liveLinkedIn,
   livePinterest,
   liveThreads,
+  liveTikTok,
+  liveYouTube,
   type MadePost,
   startFront,
 } from './live-kit.ts';
 
-export const livePlatforms = ['x', 'telegram', 'pinterest', 'threads', 'linkedin'] as const;
+export const livePlatforms = ['x', 'telegram', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'] as const;
+const ofKit = ['pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'] as const;
 export type LivePlatform = (typeof livePlatforms)[number];
 
 interface Others {
   readonly pinterest: LiveNetwork;
   readonly threads: LiveNetwork;
   readonly linkedin: LiveLinkedIn;
+  readonly youtube: LiveNetwork;
+  readonly tiktok: LiveNetwork;
 }
 
 export interface LiveAccount {
@@ -60,7 +65,10 @@ export class LiveNetworks {
   static async open(): Promise<LiveNetworks> {
     // Limits are scripted here: a quarter of an hour is longer than a run.
     const x = await startX({ limits: { person: {} }, processing: quick });
-    const others = { pinterest: await livePinterest(), threads: await liveThreads(), linkedin: await liveLinkedIn() };
+    const others = {
+      ...{ pinterest: await livePinterest(), threads: await liveThreads(), linkedin: await liveLinkedIn() },
+      ...{ youtube: await liveYouTube(), tiktok: await liveTikTok() },
+    };
     const networks: LiveNetworks = new LiveNetworks({
       ...{ x, others, telegram: await TelegramSimulator.start() },
       front: await startFront(() => networks.api() ?? 'http://127.0.0.1:1'),
@@ -111,9 +119,7 @@ export class LiveNetworks {
       const chat = this.telegram.chat();
       this.#people.set(person.id, person);
       this.#chats.set(String(chat.id), { bot, chat });
-      const others = (['pinterest', 'threads', 'linkedin'] as const).map(
-        (platform) => [platform, this.others[platform].account()] as const,
-      );
+      const others = ofKit.map((platform) => [platform, this.others[platform].account()] as const);
       const all = [['x', person.id] as const, ['telegram', String(chat.id)] as const, ...others];
       for (const [platform, externalId] of all) {
         const made = { id: accountIdOf(owned.clientId, platform, externalId), platform, externalId };
@@ -201,7 +207,7 @@ export class LiveNetworks {
         files: method === 'sendMessage' ? 0 : all.length,
       };
     });
-    const ofOthers = (['pinterest', 'threads', 'linkedin'] as const).flatMap((platform) =>
+    const ofOthers = ofKit.flatMap((platform) =>
       this.others[platform].posts().map((post): LivePost => ({ ...post, platform })),
     );
     return [...ofX, ...ofTelegram, ...ofOthers];

@@ -126,7 +126,11 @@ export const fateOf = async (bound: Bound, request: PublishRequest, id: string, 
   const failure = failureIn(video, request.media[0]?.mediaId ?? null);
   if (failure !== null) return { kind: 'failed', failure } as const;
   if (isOut(video)) {
-    if (wayOf(request) === 'video_stories') return lookFor(ownStories(bound, request, since, id), bound.clock);
+    if (wayOf(request) === 'video_stories') {
+      const story = await lookFor(ownStories(bound, request, since, id), bound.clock);
+      // It is out: the list is behind.
+      return story.kind === 'absent' ? ({ kind: 'undecided' } as const) : story;
+    }
     return { kind: 'present', ...shownOf(request, video, postIdOf(request, video, id), bound.clock()) } as const;
   }
   if (!isKnown && isUntouched(video)) return { kind: 'absent' } as const;

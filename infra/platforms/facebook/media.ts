@@ -105,7 +105,7 @@ const chunksBy = (work: Work): Uploader<Chunked> => ({
     const { body } = answer;
     const [id, session] = [textIn(body, 'video_id') ?? '', textIn(body, 'upload_session_id') ?? ''];
     const end = offsetIn(body, 'end_offset');
-    const isGood = isMediaId(id) && isMediaId(session) && offsetIn(body, 'start_offset') === 0 && end > 0;
+    const isGood = isMediaId(id) && session !== '' && offsetIn(body, 'start_offset') === 0 && end > 0;
     return isGood ? { kind: 'started', own: { id, session, end }, until: untilOf(work) } : noId;
   },
   send: async ({ bytes, contentType, file }, own, sent, keep): Promise<NotOk | null> => {

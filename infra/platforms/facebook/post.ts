@@ -1,7 +1,7 @@
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
 import { failureOf, membersAt } from '../kit/errors.ts';
-import { secondOf, timeIn } from '../meta/graph.ts';
+import { secondOf } from '../meta/graph.ts';
 import { instantOf, type Members, textIn } from '../shared/members.ts';
 import { linkIn } from '../shared/page.ts';
 
@@ -99,7 +99,9 @@ export const shownOf = (
   now: number,
   dueAt: string | null = null,
 ) => {
-  const at = timeIn(post, 'created_time');
+  // A video was created when its upload began.
+  const [published = post.created_time] = membersAt(post, 'status.publishing_phase.publish_time');
+  const at = Date.parse(String(published));
   const link = textIn(post, 'permalink_url');
   const isDue = dueAt !== null && secondOf(at) === secondOf(Date.parse(dueAt));
   return {

@@ -158,6 +158,13 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
       assert.equal(found.externalId, made().at(-1)?.id);
       assert.match(found.permalink ?? '', /^https:\/\/facebook\.com\/stories\//);
     }
+    const behind = request({ media: [world.reel()], overrides: { contentType: 'story' } });
+    const empty = { answer: { status: 200, body: { data: [] } } };
+    world.network.script({ route: 'GET /:id/stories', times: 2, then: empty });
+    const { outcome: accepted, steps: of } = await world.publish(behind);
+    assert.ok(accepted.kind === 'accepted', JSON.stringify(accepted));
+    assert.equal((await world.adapter.reconcile(behind, of.crossed, accepted.handle)).kind, 'undecided');
+    assert.equal((await world.adapter.reconcile(behind, of.crossed, accepted.handle)).kind, 'present');
     const lost = request({ media: [world.photo()], overrides: { contentType: 'story' } });
     world.network.script({ route: 'POST /:id/photo_stories', then: 'drop_before' });
     const { steps } = await world.publish(lost);
@@ -177,6 +184,21 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
     const wanted = made()[1];
     assert.ok(found.kind === 'present' && wanted !== undefined);
     assert.equal(found.externalId, `${account.externalId}_${wanted.id}`);
+  });
+
+  t('a lost text is not taken for a photo of the same words, and one with a link is found with its card', async () => {
+    const content = `See https://example.com/${randomUUID()}`;
+    await world.publish(request({ content, media: [world.photo()] }));
+    const asked = request({ content });
+    world.network.script({ route: 'POST /:id/feed', then: 'drop_before' });
+    const lost = await world.publish(asked);
+    assert.equal(lost.outcome.kind, 'unknown');
+    assert.equal((await world.adapter.reconcile(asked, lost.steps.crossed)).kind, 'absent');
+    world.network.script({ route: 'POST /:id/feed', then: 'drop_after' });
+    const { steps } = await world.publish(asked);
+    const found = await world.adapter.reconcile(asked, steps.crossed);
+    assert.ok(found.kind === 'present');
+    assert.equal(found.externalId, `${account.externalId}_${made().at(-1)?.id}`);
   });
 
   t(

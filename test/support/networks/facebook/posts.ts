@@ -119,7 +119,17 @@ export const postPhotoStory = (state: State, request: Request, page: string): An
 
 const started = (state: State, pageId: string, edge: Edge, size: number | null): Video => {
   const video: Video = {
-    ...{ kind: 'video', id: state.id(), pageId, edge, session: state.id(), size, got: 0, made: null },
+    ...{
+      kind: 'video',
+      id: state.id(),
+      pageId,
+      edge,
+      session: state.id(),
+      size,
+      got: 0,
+      made: null,
+      startedAt: state.now(),
+    },
     thumbnails: [],
   };
   state.videos.set(video.id, video);
@@ -301,7 +311,7 @@ export const shownVideo = (state: State, video: Video): Readonly<Record<string, 
           : { status: isFailed ? 'error' : 'not_started' },
     },
     ...{ published: isOut, description: one?.text },
-    created_time: timeOf(isOut ? (due ?? 0) : (one?.calledAt ?? state.now())),
+    created_time: timeOf(video.startedAt),
     scheduled_publish_time:
       !isOut && !isFailed && one !== null && due !== null && due > one.calledAt ? timeOf(due) : undefined,
     permalink_url: isOut ? `/reel/${video.id}/` : undefined,

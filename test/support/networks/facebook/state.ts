@@ -49,6 +49,7 @@ export interface Video {
   readonly pageId: string;
   readonly edge: Edge;
   readonly session: string;
+  readonly startedAt: number;
   /** Null: not known yet. */
   size: number | null;
   got: number;

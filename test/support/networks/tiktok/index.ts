@@ -124,8 +124,9 @@ const serve = async (serving: Serving, message: IncomingMessage, response: Serve
     return send(then.answerAfter);
   }
   if (typeof then === 'object' && 'run' in then) {
+    if (then.then === 'silent_after') await act();
     then.run();
-    return send(await act());
+    return (then.then ?? 'act') === 'act' ? send(await act()) : undefined;
   }
   if (typeof then === 'object') {
     if ('lateMs' in then) late.add(setTimeout(() => void act(), then.lateMs));

@@ -96,7 +96,8 @@ export interface Fault {
     | { readonly answerAfter: Answer }
     /** Answered so at once, and taken later. */
     | { readonly lateMs: number; readonly answer: Answer }
-    | { readonly run: () => void };
+    /** `run` is called, and then so: `act` is the network's own answer; with `silent_after` it is called once it is taken. */
+    | { readonly run: () => void; readonly then?: 'act' | 'silent_before' | 'silent_after' };
 }
 
 export interface TikTokOptions {
