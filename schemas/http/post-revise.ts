@@ -38,7 +38,8 @@ const revised = {
     Type.Integer({
       minimum: 0,
       maximum: 86_400_000,
-      description: 'Milliseconds into the video at which tiktok and instagram take the cover; null: the network chooses.',
+      description:
+        'Milliseconds into the video at which tiktok and instagram take the cover; null: the network chooses.',
     }),
     null,
   ),

@@ -94,7 +94,8 @@ const composed = {
     Type.Integer({
       minimum: 0,
       maximum: 86_400_000,
-      description: 'Milliseconds into the video at which tiktok, and instagram for a reel without a cover of its own, take the cover.',
+      description:
+        'Milliseconds into the video at which tiktok, and instagram for a reel without a cover of its own, take the cover.',
     }),
   ),
 };
