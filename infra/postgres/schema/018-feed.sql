@@ -3,7 +3,7 @@
 
 -- How far the store has been read. One row.
 create table ops.feed_position (
-  only boolean primary key default true check (only),
+  id int2 primary key default 1 check (id = 1),
   -- Null: nothing has been read.
   position int8,
   event_id uuid
