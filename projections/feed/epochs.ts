@@ -90,12 +90,7 @@ const lastKept = async (
 };
 
 /** All or nothing: the numbers of lost events go, what each workspace keeps is noted, and the epoch begins. */
-const writeEpoch = async (
-  pool: Pool,
-  kept: bigint | null,
-  isLost: boolean,
-  declared: Date | null,
-): Promise<void> => {
+const writeEpoch = async (pool: Pool, kept: bigint | null, isLost: boolean, declared: Date | null): Promise<void> => {
   await inTransaction(
     pool,
     async (tx) => {
@@ -142,11 +137,7 @@ const forget = async (tx: PoolClient, kept: bigint | null): Promise<void> => {
 };
 
 /** What the feed's frontier was when it had so many events. */
-export const frontierAt = async (
-  pool: Pick<Pool, 'query'>,
-  workspaceId: string,
-  size: number,
-): Promise<Frontier> => {
+export const frontierAt = async (pool: Pick<Pool, 'query'>, workspaceId: string, size: number): Promise<Frontier> => {
   const subtrees = subtreesOf(pool, workspaceId);
   const hashes: Hash[] = [];
   let from = 0;

@@ -148,4 +148,3 @@ const byStream = async (store: Reads, rows: readonly FeedRow[]) => {
   });
   return found;
 };
-

@@ -38,12 +38,7 @@ export const frontierOf = (size: number, bytes: Buffer): Frontier => ({
 type Queries = Pick<Pool, 'query'>;
 
 /** Up to 256 neighbours of one kept level. */
-const readBlock = async (
-  pool: Queries,
-  workspaceId: string,
-  level: number,
-  from: number,
-): Promise<readonly Hash[]> => {
+const readBlock = async (pool: Queries, workspaceId: string, level: number, from: number): Promise<readonly Hash[]> => {
   const sql =
     level === 0
       ? 'select hash from ops.feed_events where workspace_id = $1 and sequence > $2 and sequence <= $2 + $3 order by sequence'

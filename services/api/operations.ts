@@ -29,6 +29,8 @@ import {
   removeMember,
   revokeTeamInvite,
 } from './console/team.ts';
+import { listEvents } from './events/feed.ts';
+import { getEventGrowth, getEventKeys, getEventProof, listEventCheckpoints } from './events/proofs.ts';
 import { importMedia, presignMedia, registerMedia } from './media/register.ts';
 import { deleteMedia, getMedia, listMedia } from './media/show.ts';
 import { bulkCreatePosts } from './posts/bulk.ts';
@@ -158,6 +160,11 @@ export const operations: readonly Operation[] = [
   listTeamInvites,
   createTeamInvite,
   revokeTeamInvite,
+  listEvents,
+  listEventCheckpoints,
+  getEventGrowth,
+  getEventKeys,
+  getEventProof,
   getAsyncapi,
   listErrors,
   getError,

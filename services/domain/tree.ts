@@ -22,8 +22,7 @@ const nodeMark = Buffer.from([1]);
 
 export const leafHash = (bytes: Uint8Array): Hash => hash('sha256', Buffer.concat([leafMark, bytes]), 'buffer');
 
-const nodeHash = (left: Hash, right: Hash): Hash =>
-  hash('sha256', Buffer.concat([nodeMark, left, right]), 'buffer');
+const nodeHash = (left: Hash, right: Hash): Hash => hash('sha256', Buffer.concat([nodeMark, left, right]), 'buffer');
 
 /** Of the list without leaves. */
 export const emptyRoot: Hash = hash('sha256', '', 'buffer');
@@ -104,7 +103,12 @@ export const consistencyProof = async (subtrees: Subtrees, former: number, size:
 /** Whether the proof leads from the leaf to the root (2.1.3.2). */
 export const isIncluded = (
   proof: readonly Hash[],
-  { leaf, index, size, root }: { readonly leaf: Hash; readonly index: number; readonly size: number; readonly root: Hash },
+  {
+    leaf,
+    index,
+    size,
+    root,
+  }: { readonly leaf: Hash; readonly index: number; readonly size: number; readonly root: Hash },
 ): boolean => {
   if (index >= size) return false;
   let [place, last] = [index, size - 1];

@@ -69,7 +69,8 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
       insert into ops.feed_epochs (epoch) values (1); update ops.feed_position set position = null, event_id = null`);
 
   const rowsOf = async (workspaceId: string): Promise<readonly Row[]> =>
-    (await pool.query<Row>('select * from ops.feed_events where workspace_id = $1 order by sequence', [workspaceId])).rows;
+    (await pool.query<Row>('select * from ops.feed_events where workspace_id = $1 order by sequence', [workspaceId]))
+      .rows;
   const headOf = async (workspaceId: string) => {
     const { rows } = await pool.query<{ size: string; frontier: Buffer }>(
       'select size, frontier from ops.feed_heads where workspace_id = $1',
@@ -100,9 +101,20 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     for (const workspaceId of workspaces) {
       const events = await ofWorkspace(store, workspaceId);
       const rows = await rowsOf(workspaceId);
-      const told = rows.map(({ sequence, event_id, stream, revision }) => [Number(sequence), event_id, stream, BigInt(revision)]);
-      deepEqual(told, events.map(({ id, stream, revision }, at) => [at + 1, id, stream, revision]));
-      deepEqual(rows.map(({ hash }) => hash), events.map(leafOf));
+      const told = rows.map(({ sequence, event_id, stream, revision }) => [
+        Number(sequence),
+        event_id,
+        stream,
+        BigInt(revision),
+      ]);
+      deepEqual(
+        told,
+        events.map(({ id, stream, revision }, at) => [at + 1, id, stream, revision]),
+      );
+      deepEqual(
+        rows.map(({ hash }) => hash),
+        events.map(leafOf),
+      );
       ok(rows.every(({ at }, index) => index === 0 || at >= (rows[index - 1] as Row).at));
       const head = await headOf(workspaceId);
       equal(head.size, events.length);
@@ -146,10 +158,15 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     const [workspaceId] = workspaces;
     const [clientId, other] = [randomUUID(), randomUUID()];
     await store.append(`client-${clientId}`, 'none', [eventOf(workspaceId, 'ClientCreated')]);
-    await store.append('post-1', 'none', [eventOf(workspaceId, 'PostDrafted', { clientId }), eventOf(workspaceId, 'PostEdited')]);
+    await store.append('post-1', 'none', [
+      eventOf(workspaceId, 'PostDrafted', { clientId }),
+      eventOf(workspaceId, 'PostEdited'),
+    ]);
     await store.append('media-1', 'none', [eventOf(workspaceId, 'MediaRegistered', { clientId: null })]);
     await store.append('grant-1', 'none', [eventOf(workspaceId, 'GrantGiven', { clientId: other })]);
-    await store.append('post-2', 'none', [eventOf(workspaceId, 'PostDrafted', { text: 'it says "clientId": nothing' })]);
+    await store.append('post-2', 'none', [
+      eventOf(workspaceId, 'PostDrafted', { text: 'it says "clientId": nothing' }),
+    ]);
     await numbered(store);
     // Another process knows no stream yet.
     await store.append('post-1', 1n, [eventOf(workspaceId, 'PostEdited')]);
@@ -157,7 +174,13 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     const told = (await rowsOf(workspaceId)).map(({ stream, client_id: id }) => [stream, id]);
     deepEqual(told, [
       [`client-${clientId}`, clientId],
-      ...[['post-1', clientId], ['post-1', clientId], ['media-1', null], ['grant-1', null], ['post-2', null]],
+      ...[
+        ['post-1', clientId],
+        ['post-1', clientId],
+        ['media-1', null],
+        ['grant-1', null],
+        ['post-2', null],
+      ],
       ['post-1', clientId],
     ]);
   });
@@ -166,13 +189,20 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     const store = new MemoryEventStore();
     const [workspaceId] = workspaces;
     for (let at = 0; at < 7; at += 1) {
-      await store.append(`post-${at}`, 'none', Array.from({ length: 100 }, () => eventOf(workspaceId, 'Any')));
+      await store.append(
+        `post-${at}`,
+        'none',
+        Array.from({ length: 100 }, () => eventOf(workspaceId, 'Any')),
+      );
     }
     await numbered(store);
     const rows = await rowsOf(workspaceId);
     equal(rows.length, 700);
     const { rows: kept } = await pool.query('select level, index from ops.feed_subtrees order by index');
-    deepEqual(kept, [{ level: 8, index: '0' }, { level: 8, index: '1' }]);
+    deepEqual(kept, [
+      { level: 8, index: '0' },
+      { level: 8, index: '1' },
+    ]);
     for (const size of [1, 255, 256, 257, 511, 512, 513, 700]) {
       const root = rootOf(await frontierAt(pool, workspaceId, size));
       for (const index of new Set([0, 1, 127, 254, 255, 256, 400, 511, 512, size - 1].filter((one) => one < size))) {
@@ -202,7 +232,10 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
       'select workspace_id as id, sequence from ops.feed_kept where epoch = 2',
     );
     const kept = new Map(rows.map(({ id, sequence }) => [id, Number(sequence)]));
-    deepEqual(workspaces.map((id) => kept.get(id)), [(keeps[0] as number) - 1, keeps[1], keeps[2]]);
+    deepEqual(
+      workspaces.map((id) => kept.get(id)),
+      [(keeps[0] as number) - 1, keeps[1], keeps[2]],
+    );
   });
 
   t('a restore that was declared begins an epoch, though all events are there', async () => {

@@ -131,8 +131,22 @@ suite('a tree of hashes', (t) => {
   t('tells two events apart wherever the border between two members lies', () => {
     const bytes = fc.uint8Array({ maxLength: 6 });
     const text = fc.string({ maxLength: 4 });
-    const event = fc.record({ id: text, stream: text, revision: fc.bigInt(0n, 20n), type: text, data: bytes, metadata: bytes });
-    const flat = (one: Parameters<typeof leafOf>[0]) => [one.id, one.stream, String(one.revision), one.type, [...one.data], [...one.metadata]];
+    const event = fc.record({
+      id: text,
+      stream: text,
+      revision: fc.bigInt(0n, 20n),
+      type: text,
+      data: bytes,
+      metadata: bytes,
+    });
+    const flat = (one: Parameters<typeof leafOf>[0]) => [
+      one.id,
+      one.stream,
+      String(one.revision),
+      one.type,
+      [...one.data],
+      [...one.metadata],
+    ];
     fc.assert(
       fc.property(event, event, (one, other) => {
         const isSame = JSON.stringify(flat(one)) === JSON.stringify(flat(other));
@@ -140,7 +154,14 @@ suite('a tree of hashes', (t) => {
       }),
       { seed: seeded('leaves').seed },
     );
-    const known = { id: 'a', stream: 'bc', revision: 1n, type: 'd', data: Buffer.from('ef'), metadata: Buffer.from('g') };
+    const known = {
+      id: 'a',
+      stream: 'bc',
+      revision: 1n,
+      type: 'd',
+      data: Buffer.from('ef'),
+      metadata: Buffer.from('g'),
+    };
     notDeepEqual(leafOf(known), leafOf({ ...known, id: 'ab', stream: 'c' }));
     notDeepEqual(leafOf(known), leafOf({ ...known, data: Buffer.from('e'), metadata: Buffer.from('fg') }));
   });
