@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { type Frontier, type Hash, type Place, type Subtrees, withLeaf } from '#domain/tree.ts';
+import { type Frontier, type Hash, type SubtreePlace, type Subtrees, withLeaf } from '#domain/tree.ts';
 
 /**
  * The tree over a workspace's feed as Postgres keeps it: each leaf with its event, and the roots of whole subtrees at every
@@ -9,7 +9,7 @@ import { type Frontier, type Hash, type Place, type Subtrees, withLeaf } from '#
 const stride = 8;
 const block = 2 ** stride;
 
-export interface KeptSubtree extends Place {
+export interface KeptSubtree extends SubtreePlace {
   readonly hash: Hash;
 }
 

@@ -9,13 +9,13 @@ import { hash } from 'node:crypto';
 export type Hash = Buffer;
 
 /** A subtree of 2^level leaves, the `index`th of its level from the left. */
-export interface Place {
+export interface SubtreePlace {
   readonly level: number;
   readonly index: number;
 }
 
 /** @throws where the list has no such subtree */
-export type Subtrees = (place: Place) => Promise<Hash>;
+export type Subtrees = (place: SubtreePlace) => Promise<Hash>;
 
 const leafMark = Buffer.from([0]);
 const nodeMark = Buffer.from([1]);
@@ -42,7 +42,7 @@ export const emptyFrontier: Frontier = { size: 0, hashes: [] };
 export const withLeaf = (
   { size, hashes }: Frontier,
   leaf: Hash,
-  onWhole: (place: Place, hash: Hash) => void = () => undefined,
+  onWhole: (place: SubtreePlace, hash: Hash) => void = () => undefined,
 ): Frontier => {
   const kept = [...hashes];
   let right = leaf;

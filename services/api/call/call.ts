@@ -16,7 +16,7 @@ import {
   type Call,
   type CalledState,
   type Commands,
-  type Lines,
+  type LineStream,
   nounOf,
   type Principal,
   type Raw,
@@ -174,7 +174,7 @@ const maxWarningsOfEntries = 100;
 const warningsOf = async (
   { warnings }: Pick<CallTools, 'warnings'>,
   { operation, principal, notes }: Pick<CalledState, 'operation' | 'principal' | 'notes'>,
-  made: Exclude<Answer, Raw | Lines>,
+  made: Exclude<Answer, Raw | LineStream>,
 ): Promise<Warned> => {
   if (operation.method === 'GET') {
     if ('items' in made) return {};

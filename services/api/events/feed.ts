@@ -17,7 +17,7 @@ import { InvalidEvent } from '#runtime/eventing/codec.ts';
 import { atMost, Slots } from '#runtime/work/slots.ts';
 import { FeedEvent, FeedQuery } from '#schemas/http/event.ts';
 import { namesOther } from '../call/access.ts';
-import { type Call, type Lines, type Many, operation } from '../call/operation.ts';
+import { type Call, type LineStream, type Many, operation } from '../call/operation.ts';
 import { Refusal } from '../call/refusal.ts';
 import { eventsTag, exampleEvent } from './examples.ts';
 
@@ -207,7 +207,7 @@ const streams = new Slots(16, atMost(2));
 const linesAtOnce = 500;
 
 /** Every event from there to the end of the feed as it is now, one a line. */
-const readLines = async (call: FeedCall): Promise<Lines> => {
+const readLines = async (call: FeedCall): Promise<LineStream> => {
   const { deps, workspaceId, principal } = call;
   const taker = { workspaceId: principal.liveWorkspaceId };
   const { epoch, size } = await feedEnd(deps.knex, workspaceId);

@@ -101,14 +101,14 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     for (const workspaceId of workspaces) {
       const events = await ofWorkspace(store, workspaceId);
       const rows = await rowsOf(workspaceId);
-      const told = rows.map(({ sequence, event_id, stream, revision }) => [
+      const numbers = rows.map(({ sequence, event_id, stream, revision }) => [
         Number(sequence),
         event_id,
         stream,
         BigInt(revision),
       ]);
       deepEqual(
-        told,
+        numbers,
         events.map(({ id, stream, revision }, at) => [at + 1, id, stream, revision]),
       );
       deepEqual(
@@ -171,8 +171,8 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     // Another process knows no stream yet.
     await store.append('post-1', 1n, [eventOf(workspaceId, 'PostEdited')]);
     await numbered(store);
-    const told = (await rowsOf(workspaceId)).map(({ stream, client_id: id }) => [stream, id]);
-    deepEqual(told, [
+    const numbers = (await rowsOf(workspaceId)).map(({ stream, client_id: id }) => [stream, id]);
+    deepEqual(numbers, [
       [`client-${clientId}`, clientId],
       ...[
         ['post-1', clientId],

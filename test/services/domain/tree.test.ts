@@ -12,8 +12,8 @@ import {
   isIncluded,
   leafHash,
   leafOf,
-  type Place,
   rootOf,
+  type SubtreePlace,
   type Subtrees,
   withLeaf,
 } from '#domain/tree.ts';
@@ -39,7 +39,7 @@ const textsOf = (size: number): readonly Buffer[] => Array.from({ length: size }
 
 const grown = (leaves: readonly Uint8Array[]) => {
   const known = new Map<string, Hash>();
-  const name = ({ level, index }: Place) => `${level}/${index}`;
+  const name = ({ level, index }: SubtreePlace) => `${level}/${index}`;
   let frontier: Frontier = emptyFrontier;
   for (const [index, bytes] of leaves.entries()) {
     const leaf = leafHash(bytes);
@@ -118,7 +118,7 @@ suite('a tree of hashes', (t) => {
   });
 
   t('needs 27 hashes for a leaf among a hundred million', async () => {
-    const asked: Place[] = [];
+    const asked: SubtreePlace[] = [];
     const subtrees: Subtrees = async (place) => {
       asked.push(place);
       return leafHash(Buffer.from('any'));
