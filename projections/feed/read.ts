@@ -1,4 +1,5 @@
 import type { Knex } from 'knex';
+import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 
@@ -64,6 +65,11 @@ interface Row {
   readonly client_id: string | null;
 }
 
+const asRow = ({ stream, type, ...row }: Row): FeedRow => ({
+  ...{ stream, type, eventId: row.event_id, clientId: row.client_id, at: row.at.toISOString() },
+  ...{ sequence: Number(row.sequence), position: BigInt(row.position), revision: BigInt(row.revision) },
+});
+
 /**
  * The rows after a sequence, and the sequence up to which they are all that fits.
  * @param until the last sequence that may be among them
@@ -86,14 +92,23 @@ export const feedRows = async (
   if (types !== undefined) query.whereIn('type', types);
   if (stream !== undefined) query.andWhere('stream', stream);
   if (clientIds !== undefined) query.whereIn('client_id', clientIds);
-  const rows = ((await query) as readonly Row[]).map(
-    ({ event_id: eventId, client_id: clientId, sequence, position, revision, at, ...row }): FeedRow => ({
-      ...row,
-      ...{ eventId, clientId, sequence: Number(sequence), at: at.toISOString() },
-      ...{ position: BigInt(position), revision: BigInt(revision) },
-    }),
-  );
+  const rows = ((await query) as readonly Row[]).map(asRow);
   return { rows, upTo: rows.length === limit ? (rows.at(-1)?.sequence ?? last) : Math.max(after, last) };
+};
+
+/** Rows with their leaves, for who reads all of the feed. */
+export const feedPage = async (
+  pool: Pick<Pool, 'query'>,
+  workspaceId: string,
+  { after, until, limit }: { readonly after: number; readonly until: number; readonly limit: number },
+): Promise<readonly (FeedRow & { readonly hash: Buffer })[]> => {
+  const { rows } = await pool.query<Row & { readonly hash: Buffer }>({
+    name: 'feed-page',
+    text: `select sequence, position, event_id, stream, revision, type, at, client_id, hash from ops.feed_events
+      where workspace_id = $1 and sequence > $2 and sequence <= $3 order by sequence limit $4`,
+    values: [workspaceId, after, until, limit],
+  });
+  return rows.map((row) => ({ ...asRow(row), hash: row.hash }));
 };
 
 type Reads = Pick<EventStore, 'read' | 'readWorkspace'>;
