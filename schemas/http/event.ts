@@ -92,6 +92,7 @@ export const FeedEvent = Named(
       }),
       cursor: Type.String({ description: 'The value of `after` for what follows it.', examples: ['1.250'] }),
       id: said(Uuid, 'Id of the event.'),
+      object: Type.Literal('event', { description: 'The kind of resource.' }),
       stream: Type.String({
         description: 'The stream that it belongs to.',
         examples: ['post-0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001'],
@@ -152,10 +153,10 @@ export const FeedProofParams = Type.Object({
   }),
 });
 
-const Size = (description: string) => Type.Integer({ minimum: 1, description });
-
 export const FeedProofQuery = Type.Object({
-  size: Maybe(Size('Size of the tree in which it is proved. Absent: all events up to now.')),
+  size: Maybe(
+    Type.Integer({ minimum: 1, description: 'Size of the tree in which it is proved. Absent: all events up to now.' }),
+  ),
 });
 
 export const FeedProof = Named(
@@ -171,33 +172,43 @@ export const FeedProof = Named(
   ),
 );
 
-export const FeedGrowthQuery = Type.Object({
-  from: Size('Size that was kept.'),
-  to: Maybe(Size('The later size. Absent: all events up to now.')),
+export const FeedGrowthParams = Type.Object({
+  size: Type.String({
+    ...{ pattern: '^[1-9]\\d{0,14}$', expects: 'a number of events, such as 200' },
+    description: 'Size of the checkpoint that was kept.',
+    examples: ['200'],
+  }),
 });
 
 export const FeedGrowth = Named(
   'FeedGrowth',
   Type.Object(
-    { from: said(FeedCheckpoint, 'The kept size.'), to: said(FeedCheckpoint, 'The later one.'), proof: Proof },
+    {
+      former: said(FeedCheckpoint, 'The kept size.'),
+      checkpoint: said(FeedCheckpoint, 'The later one.'),
+      proof: Proof,
+    },
     { description: 'That the feed only grew: the later tree begins with the former one.' },
+  ),
+);
+
+const FeedKey = Named(
+  'FeedKey',
+  Type.Object(
+    {
+      id: Type.String({ description: 'The beginning of the key’s hash, 8 hexadecimal digits.' }),
+      verifier: Type.String({ description: 'The key as verifiers of signed notes take it.' }),
+      madeAt: said(Instant, 'Since when it signs.'),
+      retiredAt: said(Nullable(Instant), 'Until when it signed; null: it signs.'),
+    },
+    { description: 'A public key of the installation.' },
   ),
 );
 
 export const FeedKeys = Named(
   'FeedKeys',
   Type.Object(
-    {
-      keys: Type.Array(
-        Type.Object({
-          id: Type.String({ description: 'The beginning of the key’s hash, 8 hexadecimal digits.' }),
-          verifier: Type.String({ description: 'The key as verifiers of signed notes take it.' }),
-          madeAt: said(Instant, 'Since when it signs.'),
-          retiredAt: said(Nullable(Instant), 'Until when it signed; null: it signs.'),
-        }),
-        { description: 'All keys that ever signed, the newest first.' },
-      ),
-    },
+    { keys: Type.Array(FeedKey, { description: 'All keys that ever signed, the newest first.' }) },
     { description: 'The public keys of the installation’s checkpoints.' },
   ),
 );

@@ -1,8 +1,8 @@
 import type { Tag } from '../call/operation.ts';
 
-export const eventsTag: Tag = {
+export const auditTag: Tag = {
   place: 120,
-  name: 'events',
+  name: 'audit',
   noun: 'event',
   about: 'Every event of the workspace in one order without a gap, and proofs that nothing was changed or left out.',
 };
@@ -14,6 +14,7 @@ export const exampleEvent = {
   sequence: 250,
   cursor: '1.250',
   id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0100',
+  object: 'event',
   stream: `post-${postId}`,
   revision: 3,
   type: 'PostReleased',
@@ -40,7 +41,11 @@ export const exampleCheckpoint = {
 };
 
 export const exampleProof = { sequence: 250, hash, proof: [hash], checkpoint: exampleCheckpoint };
-export const exampleGrowth = { from: { ...exampleCheckpoint, size: 200 }, to: exampleCheckpoint, proof: [hash] };
+export const exampleGrowth = {
+  former: { ...exampleCheckpoint, size: 200 },
+  checkpoint: exampleCheckpoint,
+  proof: [hash],
+};
 export const exampleKeys = {
   keys: [{ id: 'c2f1a0b3', verifier: `postline+c2f1a0b3+AQ${hash}`, madeAt: at, retiredAt: null }],
 };

@@ -6,7 +6,7 @@ import {
   FeedCheckpoint,
   FeedCheckpointQuery,
   FeedGrowth,
-  FeedGrowthQuery,
+  FeedGrowthParams,
   FeedKeys,
   FeedProof,
   FeedProofParams,
@@ -14,32 +14,32 @@ import {
 } from '#schemas/http/event.ts';
 import { listPage } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
-import { badParameter, notFound } from '../call/refusal.ts';
-import { eventsTag, exampleCheckpoint, exampleGrowth, exampleKeys, exampleProof } from './examples.ts';
+import { notFound, Refusal } from '../call/refusal.ts';
+import { auditTag, exampleCheckpoint, exampleGrowth, exampleKeys, exampleProof } from './examples.ts';
 
 /** Proofs that the feed is whole: what was signed, that an event is in it, and that it only grew. */
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-const shared = { tag: eventsTag, limited: 'refused', idempotent: 'none' } as const;
+const shared = { tag: auditTag, limited: 'refused', idempotent: 'none' } as const;
 
 const sign = ({ deps, workspaceId }: Asking, { epoch }: FeedEnd, size: number) =>
   checkpointAt(deps.pool, deps.secrets, { workspaceId, epoch, size, now: deps.clock() });
 
 const texts = (proof: readonly Hash[]): readonly string[] => proof.map((one) => one.toString('base64'));
 
-/** @throws Refusal 400 where the feed has fewer events */
-const sizeWithin = (name: string, wanted: number | undefined, { size }: FeedEnd): number => {
+/** @throws Refusal 404 where the feed has fewer events */
+const sizeWithin = (wanted: number | undefined, { size }: FeedEnd): number => {
   if (wanted === undefined) return size;
-  if (wanted > size) throw badParameter(name, 'too_large', `must not be above ${size}, the events that the feed has`);
+  if (wanted > size) throw new Refusal('not_found', `The feed has ${size} events.`);
   return wanted;
 };
 
 export const listEventCheckpoints = operation({
-  ...shared,
   id: 'listEventCheckpoints',
   method: 'GET',
   path: '/events/checkpoints',
+  ...shared,
   summary: 'List what was signed of the feed, newest first',
   description:
     'The first page begins with a checkpoint of all events up to now. The note is signed with a key of `getEventKeys`; keep one outside of the service, and a later `getEventGrowth` proves whether what it covers is still there, unchanged.',
@@ -72,10 +72,10 @@ export const listEventCheckpoints = operation({
 });
 
 export const getEventProof = operation({
-  ...shared,
   id: 'getEventProof',
   method: 'GET',
   path: '/events/{sequence}/proof',
+  ...shared,
   summary: 'Prove that an event is in the feed',
   description:
     'The hashes lead from the leaf of the event to the root of the checkpoint (RFC 9162, 2.1.3). The leaf is SHA-256 over a zero byte and, each behind its length in 8 bytes, id, stream, revision, type, data and metadata of `form=stored`.',
@@ -89,7 +89,7 @@ export const getEventProof = operation({
   handle: async (call) => {
     const { deps, workspaceId, params, query } = call;
     const end = await feedEnd(deps.knex, workspaceId);
-    const size = sizeWithin('size', query.size, end);
+    const size = sizeWithin(query.size, end);
     const sequence = Number(params.sequence);
     if (sequence > size) throw notFound('event');
     const subtrees = subtreesOf(deps.pool, workspaceId);
@@ -100,34 +100,35 @@ export const getEventProof = operation({
 });
 
 export const getEventGrowth = operation({
-  ...shared,
   id: 'getEventGrowth',
   method: 'GET',
-  path: '/events/growth',
+  path: '/events/checkpoints/{size}/growth',
+  ...shared,
   summary: 'Prove that the feed only grew',
   description:
-    'The hashes show that the tree of `to` begins with that of `from` (RFC 9162, 2.1.4). Compare the root of `from` with the one that you kept: in one epoch a size has one root for ever.',
+    'The hashes show that the tree of `checkpoint` begins with that of `former` (RFC 9162, 2.1.4). Compare the root of `former` with the one that you kept: in one epoch a size has one root for ever.',
   scope: 'events.read',
   cost: 2,
-  query: FeedGrowthQuery,
+  params: FeedGrowthParams,
+  query: FeedProofQuery,
   answer: FeedGrowth,
   codes: [],
   example: { data: exampleGrowth },
   handle: async (call) => {
-    const { deps, workspaceId, query } = call;
+    const { deps, workspaceId, params, query } = call;
     const end = await feedEnd(deps.knex, workspaceId);
-    const to = sizeWithin('to', query.to, end);
-    if (query.from > to) throw badParameter('from', 'too_large', `must not be above ${to}`);
-    const proof = texts(await consistencyProof(subtreesOf(deps.pool, workspaceId), query.from, to));
-    return { data: { from: await sign(call, end, query.from), to: await sign(call, end, to), proof } };
+    const size = sizeWithin(query.size, end);
+    const former = sizeWithin(Number(params.size), { ...end, size });
+    const proof = texts(await consistencyProof(subtreesOf(deps.pool, workspaceId), former, size));
+    return { data: { former: await sign(call, end, former), checkpoint: await sign(call, end, size), proof } };
   },
 });
 
 export const getEventKeys = operation({
-  ...shared,
   id: 'getEventKeys',
   method: 'GET',
   path: '/events/keys',
+  ...shared,
   summary: 'Get the public keys of checkpoints',
   description: 'The same document is at `/.well-known/postline-feed-keys.json`, for whoever has no key of the API.',
   scope: 'events.read',

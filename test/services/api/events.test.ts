@@ -175,7 +175,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     ok(!JSON.stringify(seen).includes(two));
     deepEqual(await all(caller, `clientId=${two}`), []);
     deepEqual(await all(caller, `stream=client-${two}`), []);
-    for (const path of ['/events/checkpoints', '/events/1/proof', '/events/growth?from=1', '/events/keys']) {
+    for (const path of ['/events/checkpoints', '/events/1/proof', '/events/checkpoints/1/growth', '/events/keys']) {
       refused(await caller.get(path), 403, 'client_limited', []);
     }
   });
@@ -184,7 +184,13 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     const { workspaceId, memberId } = await world.agency();
     const without = await world.keyOf(workspaceId, memberId, { scopes: ['posts.read'] });
     const manager = await world.keyOf(workspaceId, await world.memberOf(workspaceId, 'manager'));
-    for (const path of ['/events', '/events/checkpoints', '/events/1/proof', '/events/growth?from=1', '/events/keys']) {
+    for (const path of [
+      '/events',
+      '/events/checkpoints',
+      '/events/1/proof',
+      '/events/checkpoints/1/growth',
+      '/events/keys',
+    ]) {
       refused(await without.caller.get(path), 403, 'insufficient_scope', []);
       refused(await manager.caller.get(path), 403, 'role_required', []);
     }
@@ -213,14 +219,22 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
       const place = { leaf: bytes(hash), index, size: checkpoint.size, root: bytes(checkpoint.root) };
       ok(isIncluded(proof.map(bytes), place));
     }
-    const { data } = await owner.get(`/events/growth?from=${kept.size}`);
-    const { from, to, proof } = data as unknown as { from: Checkpoint; to: Checkpoint; proof: string[] };
+    const { data } = await owner.get(`/events/checkpoints/${kept.size}/growth`);
+    const {
+      former: from,
+      checkpoint: to,
+      proof,
+    } = data as unknown as {
+      former: Checkpoint;
+      checkpoint: Checkpoint;
+      proof: string[];
+    };
     equal(from.note, kept.note);
     equal(to.size, stored.length);
     const sized = ({ size, root }: Checkpoint) => ({ size, root: bytes(root) });
     ok(isConsistent(proof.map(bytes), sized(from), sized(to)));
     equal((await owner.get(`/events/${stored.length + 1}/proof`)).status, 404);
-    refused(await owner.get(`/events/growth?from=${stored.length + 1}`), 400, 'invalid_parameter', ['/from']);
+    refused(await owner.get(`/events/checkpoints/${stored.length + 1}/growth`), 404, 'not_found', []);
     const published = await fetch(`${world.origin()}/.well-known/postline-feed-keys.json`);
     deepEqual(
       ((await published.json()) as { keys: { verifier: string }[] }).keys.map(({ verifier }) => verifier),
