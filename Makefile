@@ -2,7 +2,7 @@
 # Arguments go through ARGS: make run ARGS="--port 8080"
 
 .DEFAULT_GOAL := help
-.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants trips chaos fuzz contracts sdk admin doctor types lint clean
+.PHONY: help run check test bench bench-webhooks bench-media bench-analytics test-media mutants trips chaos fuzz contracts sdk admin audit doctor types lint clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-15s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,9 @@ contracts: ## write openapi.json, asyncapi.json and access.md of contracts/, and
 
 admin: ## workspaces, members, keys, sessions, secrets: ARGS="--help"
 	@npm run admin --silent -- $(ARGS)
+
+audit: ## export and verify what happened, and see who read it: ARGS="--help"
+	@npm run audit --silent -- $(ARGS)
 
 doctor: ## what each network says of this installation, and what to fix: ARGS="networks"
 	@npm run doctor --silent -- $(ARGS)

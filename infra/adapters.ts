@@ -77,6 +77,11 @@ export interface Adapters {
    * system at a time fills it, whichever calls this. Without it those reads scan all events.
    */
   keepWorkspaceIndex(options: KeeperOptions): Promise<void>;
+  /** As `runInOneProcess`, over the Postgres of the installation. */
+  inOneProcess(
+    options: KeeperOptions & { readonly name: string },
+    work: (signal: AbortSignal) => Promise<void>,
+  ): Promise<void>;
   readonly log: Log;
   /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
@@ -168,6 +173,7 @@ export const openAdapters = async ({
       ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
       ...{ credentials, attempts, connectCodes, pushedPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
+      inOneProcess: (options, work) => runInOneProcess({ ...options, url }, work),
     };
   } catch (error) {
     await close();

@@ -8,6 +8,7 @@ import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './engine/run.ts';
 import { migrate as migrateReadModels } from './engine/tables.ts';
+import { numberEvents } from './feed/number.ts';
 
 /** @returns names of read models (empty = all, null = none), and whether the arguments name the analytics */
 const chosen = (names: readonly string[]): { readonly models: readonly string[] | null; readonly counts: boolean } => {
@@ -47,6 +48,12 @@ await runProcess({
     if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
     const names = running?.status().map((one) => one.name) ?? [];
     ready({ projections: analytics === null ? names : [...names, 'analytics'] });
-    await Promise.all([running?.done, analytics?.done, adapters.keepWorkspaceIndex({ signal, logger })]);
+    const numbering = adapters.inOneProcess({ name: 'feed', signal, logger }, (ending) =>
+      numberEvents({ store, pool, signal: ending, logger }),
+    );
+    await Promise.all([
+      ...[running?.done, analytics?.done, numbering],
+      adapters.keepWorkspaceIndex({ signal, logger }),
+    ]);
   },
 });

@@ -30,9 +30,6 @@ export const scopes = [
 ] as const;
 export type Scope = (typeof scopes)[number];
 
-/** Scopes that a new key may have: those of some operation. Stored keys may hold the others, which open nothing. */
-export const offeredScopes: readonly Scope[] = scopes.filter((scope) => scope !== 'events.read');
-
 const ScopeOfKey = OpenEnum('Scope', scopes, 'A kind of operation that a credential may carry out.');
 
 const Hash = Type.String({ pattern: '^[0-9a-f]{64}$' });

@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { ClientIds, Instant, Mode, maxLimitClients, Nullable, Role, roles, Uuid } from '#schemas/common.ts';
 import { maxEmail, maxPersonName } from '#schemas/person.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
-import { offeredScopes, scopes } from '../apikey.ts';
+import { scopes } from '../apikey.ts';
 import { InstantInput, Maybe, UuidInput } from './common.ts';
 
 /** What members do in the console: keys, the team, connected apps, sessions. */
@@ -12,7 +12,7 @@ const name = (description: string, examples: readonly string[]) =>
 const roleWords = 'What a member may do, from the most to the least.';
 const RoleInput = ClosedEnum('RoleInput', roles, roleWords);
 const ModeInput = ClosedEnum('ModeInput', ['live', 'test'], 'test: the sandbox of the workspace.');
-const ScopeInput = ClosedEnum('ScopeInput', offeredScopes, 'A kind of operation that a credential may carry out.');
+const ScopeInput = ClosedEnum('ScopeInput', scopes, 'A kind of operation that a credential may carry out.');
 const ScopeShown = OpenEnum('Scope', scopes, 'A kind of operation that a credential may carry out.');
 
 export const ApiKeyCreate = Named(
@@ -23,7 +23,7 @@ export const ApiKeyCreate = Named(
       mode: said(ModeInput, 'Whether it acts in the live workspace or in its sandbox.'),
       scopes: Type.Array(ScopeInput, {
         minItems: 1,
-        maxItems: offeredScopes.length,
+        maxItems: scopes.length,
         description: 'What it may do: each must be one that your role carries.',
       }),
       clientIds: Maybe(

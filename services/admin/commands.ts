@@ -1,4 +1,13 @@
 import { callFromSandbox, forgetAccount } from './accounts.ts';
+import {
+  exportFeed,
+  listFeedKeys,
+  listFeedUses,
+  replayStream,
+  rotateFeedKeyOf,
+  verifyExportOf,
+  verifyInstallation,
+} from './audit.ts';
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
@@ -44,7 +53,7 @@ export type Command = Words &
   (
     | { readonly run: (admin: Admin, given: Given) => Promise<CommandOutput> }
     /** A command that needs no database. */
-    | { readonly onDisk: (files: DataFiles, given: Given) => CommandOutput }
+    | { readonly onDisk: (files: DataFiles, given: Given) => CommandOutput | Promise<CommandOutput> }
     /** A command that works on the tables before anything else does. */
     | { readonly onTables: (tables: Tables, given: Given) => Promise<CommandOutput> }
   );
@@ -271,5 +280,37 @@ export const commands: readonly Command[] = [
     usage: 'rebuild <projection>',
     about: 'rebuilds its read models from the streams, beside live traffic',
     run: rebuildProjection,
+  },
+  {
+    usage: 'audit export --to DIR [--workspace ID] [--test]',
+    about: 'writes all events with what proves them, and verify-export.mjs, which needs Node alone',
+    run: exportFeed,
+  },
+  {
+    usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE]',
+    about: 'names every event of an export that was changed, left out, put in or moved; needs no installation',
+    onDisk: (_files, given) => verifyExportOf(given),
+  },
+  {
+    usage: 'audit verify [--workspace ID] [--test] [--read-models]',
+    about:
+      'holds the feed against the store and all that was signed; with --read-models every row, while nothing is written',
+    run: verifyInstallation,
+  },
+  {
+    usage: 'audit replay <stream> [--at INSTANT]',
+    about: 'shows the events of a stream, as of that instant',
+    run: replayStream,
+  },
+  {
+    usage: 'audit reads [--workspace ID] [--test]',
+    about: 'lists who read what of the feed, the newest hours first, 1,000 at most',
+    run: listFeedUses,
+  },
+  { usage: 'audit keys', about: 'lists the public keys that sign checkpoints', run: listFeedKeys },
+  {
+    usage: 'audit rotate-key',
+    about: 'signs checkpoints with a new key; those of former ones are verified as before',
+    run: rotateFeedKeyOf,
   },
 ];

@@ -4,7 +4,7 @@ import { birthOf, Rejection } from '#domain/decider.ts';
 import { type FoundKey, findKeys, listApiKeys } from '#projections/models/apikeys.ts';
 import { keysOf } from '#runtime/identity/key-form.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
-import { offeredScopes } from '#schemas/apikey.ts';
+import { scopes } from '#schemas/apikey.ts';
 import { rotateSigningKey } from '#services/auth/oauth/keys.ts';
 import { createApiKey, hashKey, revokeApiKey, rotateApiKey } from '#services/workflows/provision.ts';
 import { type Admin, type CommandOutput, caughtUp, type Given, shown } from './context.ts';
@@ -22,11 +22,10 @@ const daysOf = (text: string): number => {
 };
 
 const scopesOf = (text: string | undefined): readonly string[] => {
-  if (text === undefined) return offeredScopes;
+  if (text === undefined) return scopes;
   const wanted = text.split(',').map((one) => one.trim());
-  const strange = wanted.filter((one) => !offeredScopes.some((scope) => scope === one));
-  if (strange.length > 0)
-    throw new UsageError(`No scope: ${strange.join(', ')}. There are: ${offeredScopes.join(', ')}.`);
+  const strange = wanted.filter((one) => !scopes.some((scope) => scope === one));
+  if (strange.length > 0) throw new UsageError(`No scope: ${strange.join(', ')}. There are: ${scopes.join(', ')}.`);
   return wanted;
 };
 

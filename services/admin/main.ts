@@ -119,7 +119,7 @@ const wordsFor = (error: unknown): string => {
 const closers: (() => Promise<unknown>)[] = [];
 try {
   const asked = readCommand(process.argv.slice(2));
-  if (asked === null) process.stdout.write(help());
+  if (asked === null) process.stdout.write(help(process.argv.slice(2)));
   else process.stdout.write(`${printed(await carryOut(asked, closers), asked.json)}\n`);
 } catch (error) {
   const misunderstood = error instanceof UsageError || error instanceof ConfigError;

@@ -36,9 +36,12 @@ const read = ({ usage }: Command) => {
   return { words, places, flags, switches };
 };
 
-export const help = (): string => {
-  const width = Math.max(...commands.map(({ usage }) => (usage.length <= 48 ? usage.length : 0)));
-  const lines = commands.map(({ usage, about }) =>
+/** @param args of the command line: a word before --help leaves its commands alone */
+export const help = (args: readonly string[] = []): string => {
+  const named = commands.filter(({ usage }) => usage.startsWith(`${args[0]} `));
+  const listed = named.length > 0 ? named : commands;
+  const width = Math.max(...listed.map(({ usage }) => (usage.length <= 48 ? usage.length : 0)));
+  const lines = listed.map(({ usage, about }) =>
     usage.length > width ? `  ${usage}\n  ${' '.repeat(width)}  ${about}` : `  ${usage.padEnd(width)}  ${about}`,
   );
   return `Usage: npm run admin -- <command> [${common.join('] [')}]

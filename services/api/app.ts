@@ -1,5 +1,6 @@
 import Router from '@koa/router';
 import Koa, { type Middleware } from 'koa';
+import { feedKeys } from '#projections/feed/sign.ts';
 import { metadataOf } from '#services/auth/protected-resource.ts';
 import { Allowances } from './call/allowances.ts';
 import { BodyBudget, HeavyBodies } from './call/bodies.ts';
@@ -24,6 +25,19 @@ const resourceMetadata = (deps: Deps, allowances: Allowances): Middleware => {
     ctx.set('Access-Control-Allow-Origin', '*');
     ctx.set('Cache-Control', 'public, max-age=300');
     ctx.body = JSON.stringify(metadataOf({ resource, name: 'Postline API', authUrl: deps.authUrl(), documentation }));
+    ctx.type = 'application/json';
+  });
+  return router.routes() as Middleware;
+};
+
+/** The public keys of checkpoints, for auditors that have no key of the api. */
+const publicFeedKeys = (deps: Deps, allowances: Allowances): Middleware => {
+  const router = new Router({ strict: true, sensitive: true });
+  router.get('/.well-known/postline-feed-keys.json', async (ctx) => {
+    await allowances.of(stateOf(ctx)).spend(ctx, 1);
+    ctx.set('Access-Control-Allow-Origin', '*');
+    ctx.set('Cache-Control', 'public, max-age=300');
+    ctx.body = JSON.stringify({ keys: await feedKeys(deps.pool) });
     ctx.type = 'application/json';
   });
   return router.routes() as Middleware;
@@ -65,6 +79,7 @@ export const createApp = (deps: ServerDeps, parts: readonly Part[]): Koa => {
   for (const part of parts) app.use(part({ deps, allowances, patience, bodies, identify, authenticate, invoke }));
   app.use(blobs(deps, allowances));
   app.use(resourceMetadata(deps, allowances));
+  app.use(publicFeedKeys(deps, allowances));
   app.use(unmatched(fixedPaths));
   // The connection broke while the answer was sent: the problem middleware has answered every other error.
   app.on('error', (error: unknown) => deps.logger.warn({ err: error }, 'connection broke'));

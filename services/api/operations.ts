@@ -29,6 +29,8 @@ import {
   removeMember,
   revokeTeamInvite,
 } from './console/team.ts';
+import { listEvents } from './events/feed.ts';
+import { getEventGrowth, getEventKeys, getEventProof, listEventCheckpoints } from './events/proofs.ts';
 import { importMedia, presignMedia, registerMedia } from './media/register.ts';
 import { deleteMedia, getMedia, listMedia } from './media/show.ts';
 import { bulkCreatePosts } from './posts/bulk.ts';
@@ -143,6 +145,11 @@ export const operations: readonly Operation[] = [
   cancelWebhookReplay,
   rotateWebhookSecret,
   testWebhook,
+  listEvents,
+  listEventCheckpoints,
+  getEventGrowth,
+  getEventKeys,
+  getEventProof,
   listApiKeys,
   createApiKey,
   revokeApiKey,

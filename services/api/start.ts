@@ -219,6 +219,8 @@ const networksOf = (
   };
 };
 
+const readModels = projections.map((one) => one.name);
+
 /** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
@@ -236,9 +238,9 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const hold = new PublishingHold(pool, config.publishing);
   const restores = new Restores(pool);
   const unnamedProxies = new UnnamedProxies(logger);
-  const names = projections.map((one) => one.name);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
+  const draining = new AbortController();
   const deps: ServerDeps = {
     ...networksOf(options, { http: new GuardedNetworkHttp(egress), pool, clock: time.now }),
     mailer,
@@ -258,7 +260,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     unnamedProxies,
     rate: { perMinute: config.ratePerMinute, burst: config.rateBurst, workspaceKeys: config.rateWorkspaceKeys },
     caughtUp: (positions, timeoutMs, readers) =>
-      watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
+      watch.waitFor(readers === 'dispatcher' ? [dispatcher] : readModels, positions, { timeoutMs }),
     freshness,
     egress,
     blobs: adapters.blobs,
@@ -270,6 +272,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     hold,
     restores,
     first: [health(report)],
+    draining: draining.signal,
     ...(patience === undefined ? {} : { patience }),
   };
   addChecks(readiness, { hold, restores, unnamedProxies, store: adapters.store, pool });
@@ -284,6 +287,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     mcpUrl: deps.mcpUrl(),
     store: deps.store,
     stop: async () => {
+      draining.abort();
       await server.stop();
       await upkeep.stop();
       mailer?.close();

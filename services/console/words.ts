@@ -1,6 +1,6 @@
 import { lazy } from '#domain/lazy.ts';
 import { scopesOf } from '#domain/roles.ts';
-import { offeredScopes, type Scope, scopes } from '#schemas/apikey.ts';
+import { type Scope, scopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
 
 /** How the pages name things to people. */
@@ -26,7 +26,7 @@ const scopeWords: Readonly<Record<Scope, string>> = {
   'webhooks.read': 'See webhook endpoints and their deliveries',
   'webhooks.manage': 'Create, change and test webhook endpoints',
   'webhooks.delete': 'Delete webhook endpoints',
-  'events.read': 'Read the stored events of the workspace',
+  'events.read': 'Read every event of the workspace: who did what, when, and how',
 };
 
 const isScope = (name: string): name is Scope => (scopes as readonly string[]).includes(name);
@@ -39,10 +39,7 @@ export interface ShownScope {
 export const scopeShown = (name: string): ShownScope => ({ name, words: isScope(name) ? scopeWords[name] : name });
 
 /** What a key of this role can do at most. */
-export const scopesForRole = (role: Role): readonly ShownScope[] =>
-  scopesOf(role)
-    .filter((scope) => offeredScopes.includes(scope))
-    .map(scopeShown);
+export const scopesForRole = (role: Role): readonly ShownScope[] => scopesOf(role).map(scopeShown);
 
 /** Beside reading, what the guides do with a key: a newcomer follows them with a key as the form offers it. */
 const guided: readonly Scope[] = [
@@ -53,9 +50,15 @@ const guided: readonly Scope[] = [
   'webhooks.manage',
 ];
 
+const isTicked = (mode: Mode, scope: Scope): boolean => {
+  // An auditor's key alone needs it: it shows who did what, with the names and addresses that the events have.
+  if (scope === 'events.read') return false;
+  return scope.endsWith('.read') || (mode === 'test' && guided.includes(scope));
+};
+
 /** The scopes that a form offers ticked: those of a live key only read, since what it publishes is public. */
 export const scopesTicked = (mode: Mode, role: Role): readonly Scope[] =>
-  scopesOf(role).filter((scope) => scope.endsWith('.read') || (mode === 'test' && guided.includes(scope)));
+  scopesOf(role).filter((scope) => isTicked(mode, scope));
 
 const roleWords: Readonly<Record<Role, { readonly name: string; readonly about: string }>> = {
   owner: { name: 'Owner', about: 'may do everything, and decides who else is an Owner' },

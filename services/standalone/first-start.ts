@@ -9,7 +9,7 @@ import type { CommandContext, DomainStore, Positions } from '#runtime/eventing/d
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { mintSession } from '#runtime/identity/sessions.ts';
 import type { SelfReport } from '#runtime/process/telemetry.ts';
-import { offeredScopes } from '#schemas/apikey.ts';
+import { scopes } from '#schemas/apikey.ts';
 import type { PeopleDeps } from '#services/auth/people/deps.ts';
 import { mintPersonLink } from '#services/auth/people/person-links.ts';
 import { createTeamInvite } from '#services/auth/people/team-invites.ts';
@@ -132,7 +132,7 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
       ...owner,
       name,
       mode,
-      scopes: [...offeredScopes],
+      scopes: [...scopes],
       expiresAt: new Date(Date.now() + lifeMs).toISOString(),
     });
   const watch = new PositionWatch(deps.pool, deps.log);

@@ -200,6 +200,26 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     for (const program of programs) assert.match(await finished(program), /^[\da-f-]{36} transcoded/);
   });
 
+  t('auditing: curl reads the feed and a note, and the program proves the newest event', async () => {
+    const [page, lines, note, ...more] = curl('auditing');
+    assert.deepEqual(more, []);
+    const numbered = await until('events in the feed', async () => {
+      const { data } = await asked(page);
+      const found = data as unknown as readonly Answer[];
+      return found.length > 5 ? found : null;
+    });
+    assert.deepEqual(
+      numbered.map(({ sequence }) => sequence),
+      numbered.map((_, at) => at + 1),
+    );
+    const all = (await shell(lines, env)).trim().split('\n');
+    assert.ok(all.length >= numbered.length);
+    const [{ note: text = '' } = {}] = (await asked(note)).data as unknown as readonly Answer[];
+    assert.match(String(text), /^postline\/[\w-]+\n\d+\n/);
+    const output = await finished(typescript(onlyCodeOf('auditing', 'ts', baseUrl), env));
+    assert.match(output, /^\w+ is event \d+ of \d+: signed true, included true$/m);
+  });
+
   t('agents: the program composes a post and sees it published', async () => {
     const code = onlyCodeOf('agents-and-apps', 'ts');
     const own = { ...env, CLIENT_ID: clientId, POSTLINE_MCP: mcpUrl };

@@ -104,6 +104,7 @@ export const derivedKeys: Readonly<Record<string, string>> = {
   'oauth-cookies': '3c3491c97c8d5062',
   'oauth-keys': '5aa8bde74e006514',
   'client-secrets': '3a9a2265090d0ffc',
+  'feed-keys': '0ef6ab77d2e40a49',
   emails: '79f22e367cff64e8',
   'second-factors': '774d92f0c31ceb5b',
   'person-links': 'c4d5b46263c812be',

@@ -16,6 +16,7 @@ import {
   type Call,
   type CalledState,
   type Commands,
+  type LineStream,
   nounOf,
   type Principal,
   type Raw,
@@ -62,7 +63,7 @@ const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
     );
     throw notFound(nounOf(operation));
   }
-  await wire.answer(made, 'raw' in made ? {} : await warningsOf(tools, state, made));
+  await wire.answer(made, 'raw' in made || 'lines' in made ? {} : await warningsOf(tools, state, made));
 };
 
 /** The caller reads the events that the call stored; after a refusal too, because a call may store events before it refuses. */
@@ -173,7 +174,7 @@ const maxWarningsOfEntries = 100;
 const warningsOf = async (
   { warnings }: Pick<CallTools, 'warnings'>,
   { operation, principal, notes }: Pick<CalledState, 'operation' | 'principal' | 'notes'>,
-  made: Exclude<Answer, Raw>,
+  made: Exclude<Answer, Raw | LineStream>,
 ): Promise<Warned> => {
   if (operation.method === 'GET') {
     if ('items' in made) return {};

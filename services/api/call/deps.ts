@@ -117,6 +117,8 @@ export interface Deps {
   readonly hold?: PublishingHold;
   /** Restores that were declared; absent: none is known. */
   readonly restores?: Restores;
+  /** Aborts when the process drains: calls that wait for something to happen are answered. Absent: it never does. */
+  readonly draining?: AbortSignal;
 }
 
 /** Networks on which this installation connects live accounts. */

@@ -134,7 +134,15 @@ export interface Pieces {
   readonly more?: number;
   readonly replayed?: boolean;
 }
-export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces;
+/** LineStream of text, each made when the caller has taken those before it. A caller may take them as long as it likes. */
+export interface LineStream {
+  readonly lines: AsyncIterable<string>;
+  /** Their media type. */
+  readonly type: string;
+  /** Called once, when the caller has the last line or has left. */
+  readonly ended: () => void;
+}
+export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces | LineStream;
 
 type Input<S> = S extends TSchema ? Cleaned<S> : Record<string, never>;
 

@@ -196,6 +196,12 @@ const write = (ctx: Context, { operation, correlationId }: CalledState, made: An
     ctx.type = made.raw.type;
     return;
   }
+  if ('lines' in made) {
+    ctx.res.once('close', made.ended);
+    ctx.body = Readable.from(made.lines);
+    ctx.type = made.type;
+    return;
+  }
   const meta = { correlationId, ...warned };
   if ('items' in made) {
     ctx.body = Readable.from(enveloped(made, meta));

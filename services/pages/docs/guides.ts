@@ -10,6 +10,7 @@ export const guideNames = [
   'idempotency',
   'generated-clients',
   'agents-and-apps',
+  'auditing',
 ] as const;
 export type GuideName = (typeof guideNames)[number];
 

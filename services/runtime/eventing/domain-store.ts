@@ -304,6 +304,17 @@ export class DomainStore {
     return events;
   }
 
+  /** Events as the store has them, for those who show how they are stored. @throws Unavailable */
+  readonly stored: Pick<EventStore, 'read' | 'readWorkspace'> = {
+    read: (...asked) => this.#asking(() => this.#store.read(...asked)),
+    readWorkspace: (...asked) => this.#asking(() => this.#store.readWorkspace(...asked)),
+  };
+
+  /** As the domain knows it. @throws InvalidEvent */
+  decode(stored: RecordedEvent): Promise<DecodedEvent> {
+    return this.#codec.decode(stored);
+  }
+
   /**
    * The cached events of a stream and those appended since. The last cached event is read again: a store that has
    * another event there, or none, was restored to an earlier day, so the cache is invalid. Null then.

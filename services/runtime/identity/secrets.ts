@@ -35,7 +35,8 @@ export type Purpose =
   | 'second-factors'
   | 'person-links'
   | 'forms'
-  | 'sandbox-calls';
+  | 'sandbox-calls'
+  | 'feed-keys';
 
 export class Secrets {
   readonly #keys: ReadonlyMap<string, Buffer>;

@@ -145,7 +145,6 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       ['log reset --yes', /the event table is the log/],
       ['key create --mode test --scope x', /--scope/],
       ['key create --mode test --scopes posts.write', /No scope: posts.write/],
-      ['key create --mode test --scopes events.read', /No scope: events.read/],
       ['key create --mode test --clients acme', /client/],
       ['key rotate nonsense', /no id of a key/],
       ['target settle', /Missing: <target>, <outcome>/],

@@ -46,6 +46,7 @@ const files = [
   ['/docs/guides/idempotency.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/generated-clients.md', 'text/plain; charset=utf-8'],
   ['/docs/guides/agents-and-apps.md', 'text/plain; charset=utf-8'],
+  ['/docs/guides/auditing.md', 'text/plain; charset=utf-8'],
 ] as const;
 const guides = files.map(([path]) => path).filter((path) => path.endsWith('.md'));
 

@@ -118,11 +118,14 @@ suite('pages of a workspace', (t) => {
     });
     assert.ok(new Set(wanted).size > 5, wanted.join());
     assert.deepEqual([...new Set(wanted)].filter((scope) => !ticked.includes(scope)).sort(), []);
+    assert.ok(olga.browser.page.html.includes('value="events.read"') && !ticked.includes('events.read'));
     await browser.send('/console', '/console/workspace', { mode: 'live' });
+    const ofLive = tickedIn(await browser.get('/developers'));
     assert.deepEqual(
-      tickedIn(await browser.get('/developers')).filter((scope) => !scope.endsWith('.read')),
+      ofLive.filter((scope) => !scope.endsWith('.read')),
       [],
     );
+    assert.ok(!ofLive.includes('events.read'));
     await browser.send('/console', '/console/workspace', { mode: 'test' });
   });
 

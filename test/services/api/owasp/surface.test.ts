@@ -15,6 +15,7 @@ const pages = [
   ...[
     'GET /',
     'GET /.well-known/oauth-protected-resource/v1',
+    'GET /.well-known/postline-feed-keys.json',
     'GET /approval/{token}',
     'GET /connect/callback',
     'GET /connect/choice/{token}',

@@ -1,0 +1,261 @@
+import { isUtf8 } from 'node:buffer';
+import { once } from 'node:events';
+import { createWriteStream } from 'node:fs';
+import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { finished } from 'node:stream/promises';
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import { testTwinIdOf } from '#domain/ids.ts';
+import { emptyFrontier, type Frontier, leafOf, rootOf, withLeaf } from '#domain/tree.ts';
+import { type FeedRow, feedPage, recordedOf } from '#projections/feed/read.ts';
+import { checkpointAt, checkpointsOf, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
+import { feedUses } from '#projections/feed/uses.ts';
+import { compareWithReplay } from '#projections/verify.ts';
+import { UsageError } from '#runtime/process/usage-error.ts';
+import type { Admin, CommandOutput, Given, Shown } from './context.ts';
+import { workspaceOf } from './find.ts';
+
+/** Commands for auditors: what happened, who read it, and the proof that nothing was changed or left out. */
+
+/** Events of one read of the store. */
+const pageEvents = 500;
+/** Between two lines about progress, milliseconds. */
+const noteMs = 2_000;
+
+/** The live workspace, or its sandbox twin. */
+const feedOf = async (admin: Admin, given: Given): Promise<string> => {
+  const workspace = await workspaceOf(admin, given.flag('workspace'));
+  return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
+};
+
+const endOf = async ({ pool }: Admin, workspaceId: string) => {
+  const { rows } = await pool.query<{ readonly epoch: number; readonly size: string | null }>(
+    `select (select max(epoch) from ops.feed_epochs) as epoch,
+       (select size from ops.feed_heads where workspace_id = $1) as size`,
+    [workspaceId],
+  );
+  return { epoch: rows[0]?.epoch ?? 1, size: Number(rows[0]?.size ?? 0) };
+};
+
+interface Walked {
+  readonly row: FeedRow & { readonly hash: Buffer };
+  /** Null: a rule of retention dropped it. */
+  readonly event: RecordedEvent | null;
+}
+
+/** Every event of the feed up to that size, in order; it says how far it is. */
+async function* walk(admin: Admin, workspaceId: string, size: number): AsyncGenerator<Walked> {
+  let notedAt = performance.now();
+  for (let after = 0; after < size; ) {
+    admin.signal.throwIfAborted();
+    const rows = await feedPage(admin.pool, workspaceId, { after, until: size, limit: pageEvents });
+    const last = rows.at(-1);
+    if (last === undefined) throw new Error(`the feed lacks event ${after + 1}: it is numbered anew by npm start`);
+    const events = await recordedOf(admin.eventStore, workspaceId, rows);
+    for (const [at, row] of rows.entries()) yield { row, event: events[at] ?? null };
+    after = last.sequence;
+    if (performance.now() - notedAt < noteMs) continue;
+    notedAt = performance.now();
+    admin.note(`${after} of ${size} events`);
+  }
+}
+
+const lineOf = ({ row, event }: Walked): string => {
+  const { sequence, eventId: id, stream, revision, type, at, clientId } = row;
+  const place = { sequence, id, stream, revision: Number(revision), type, at, clientId };
+  if (event === null) return JSON.stringify({ ...place, expired: true });
+  const encoding = isUtf8(event.data) && isUtf8(event.metadata) ? 'utf8' : 'base64';
+  const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString(encoding);
+  return JSON.stringify({ ...place, encoding, metadata: textOf(event.metadata), data: textOf(event.data) });
+};
+
+/** A file that is written line by line; a full buffer is waited for. */
+const linesInto = (file: string) => {
+  const stream = createWriteStream(file);
+  return {
+    write: async (lines: readonly string[]): Promise<void> => {
+      if (!stream.write(lines.map((line) => `${line}\n`).join(''))) await once(stream, 'drain');
+    },
+    end: async (): Promise<void> => {
+      stream.end();
+      await finished(stream);
+    },
+  };
+};
+
+const verifier = new URL('verify-export.mjs', import.meta.url);
+
+/** @throws UsageError where the folder holds anything */
+export const exportFeed = async (admin: Admin, given: Given): Promise<CommandOutput> => {
+  const folder = path.resolve(given.flag('to') ?? '');
+  await mkdir(folder, { recursive: true });
+  if ((await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty: name a new folder by --to.`);
+  const workspaceId = await feedOf(admin, given);
+  const { epoch, size } = await endOf(admin, workspaceId);
+  const now = admin.operator.clock();
+  const checkpoint = await checkpointAt(admin.pool, admin.secrets, { workspaceId, epoch, size, now });
+  const [events, leaves] = ['events.ndjson', 'leaves.txt'].map((name) => linesInto(path.join(folder, name))) as [
+    ReturnType<typeof linesInto>,
+    ReturnType<typeof linesInto>,
+  ];
+  let batch: Walked[] = [];
+  const flush = async (): Promise<void> => {
+    await events.write(batch.map(lineOf));
+    await leaves.write(batch.map(({ row }) => row.hash.toString('base64')));
+    batch = [];
+  };
+  for await (const one of walk(admin, workspaceId, size)) {
+    batch.push(one);
+    if (batch.length === pageEvents) await flush();
+  }
+  await flush();
+  await events.end();
+  await leaves.end();
+  const manifest = { format: 1, workspaceId, epoch, size, exportedAt: new Date(now).toISOString() };
+  await writeFile(path.join(folder, 'checkpoint.txt'), checkpoint.note);
+  await writeFile(path.join(folder, 'keys.json'), `${JSON.stringify({ keys: await feedKeys(admin.pool) }, null, 2)}\n`);
+  await copyFile(verifier, path.join(folder, 'verify-export.mjs'));
+  // Last: an export without it did not end.
+  await writeFile(path.join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
+  return { folder, workspaceId, epoch, events: size, root: checkpoint.root };
+};
+
+interface Verified {
+  readonly log: string;
+  readonly events: number;
+  readonly expired: number;
+  readonly root: string;
+  readonly keyOfExport: boolean;
+  readonly findings: readonly string[];
+  readonly more: number;
+}
+
+/** Something is not as it was signed: the exit code is 1. */
+const notWhole = (findings: readonly string[], more = 0): Error =>
+  new Error(
+    [...findings.map((one) => `WRONG  ${one}`), ...(more > 0 ? [`and ${more} more`] : []), 'not whole'].join('\n'),
+  );
+
+/** Needs no installation: the same file verifies an export on a machine that has Node alone. */
+export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
+  const { verifyExport } = (await import(verifier.href)) as {
+    verifyExport(folder: string, given: { key?: string | undefined; checkpoint?: string | undefined }): Verified;
+  };
+  const { findings, more, ...verified } = verifyExport(path.resolve(given.at(0)), {
+    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint') },
+  });
+  if (findings.length > 0) throw notWhole(findings, more);
+  return { ...verified, whole: true };
+};
+
+const maxFindings = 20;
+
+/** Holds the feed against the store, and everything that was signed against the feed. */
+const verifyFeed = async (admin: Admin, workspaceId: string, say: (finding: string) => void) => {
+  const { epoch, size } = await endOf(admin, workspaceId);
+  const signed = new Map<number, string>();
+  for (let before: { epoch: number; size: number } | null = null; ; ) {
+    const found: readonly { epoch: number; size: number; root: string }[] = await checkpointsOf(
+      admin.pool,
+      workspaceId,
+      {
+        ...{ before, limit: pageEvents },
+      },
+    );
+    for (const one of found) if (one.epoch === epoch) signed.set(one.size, one.root);
+    before = found.at(-1) ?? null;
+    if (found.length < pageEvents || before === null) break;
+  }
+  let frontier: Frontier = emptyFrontier;
+  let expired = 0;
+  for await (const { row, event } of walk(admin, workspaceId, size)) {
+    if (event === null) expired += 1;
+    else if (!leafOf(event).equals(row.hash))
+      say(`event ${row.sequence} (${row.type} ${row.eventId} of ${row.stream}) was changed`);
+    if (row.sequence !== frontier.size + 1) say(`event ${frontier.size + 1} is missing in the feed`);
+    frontier = withLeaf(frontier, row.hash);
+    const root = signed.get(frontier.size);
+    if (root !== undefined && rootOf(frontier).toString('base64') !== root) {
+      say(`the first ${frontier.size} events are not those of the checkpoint that was signed`);
+    }
+  }
+  for (const one of signed.keys())
+    if (one > frontier.size) say(`a checkpoint of ${one} events was signed: the feed has ${size}`);
+  return { epoch, events: size, expired, checkpoints: signed.size, root: rootOf(frontier).toString('base64') };
+};
+
+/** What the store has, and the feed does not. */
+const verifyOrder = async (admin: Admin, workspaceId: string, size: number, say: (finding: string) => void) => {
+  let counted = 0;
+  for (let after: bigint | null = null; counted < size; ) {
+    const page = await admin.eventStore.readWorkspace(workspaceId, { after, limit: pageEvents });
+    const ours = page.events.filter(({ stream }) => !stream.startsWith('request-')).slice(0, size - counted);
+    const rows = await feedPage(admin.pool, workspaceId, {
+      after: counted,
+      until: counted + ours.length,
+      limit: ours.length,
+    });
+    for (const [at, { id, type, stream }] of ours.entries()) {
+      if (rows[at]?.eventId !== id)
+        say(`the store has ${type} ${id} of ${stream} where the feed has event ${counted + at + 1}`);
+    }
+    counted += ours.length;
+    after = page.next;
+    if (page.isEnd) break;
+  }
+};
+
+/** @throws Error that names what is wrong */
+export const verifyInstallation = async (admin: Admin, given: Given): Promise<CommandOutput> => {
+  const workspaceId = await feedOf(admin, given);
+  const findings: string[] = [];
+  let more = 0;
+  const say = (finding: string): void => {
+    if (findings.length < maxFindings) findings.push(finding);
+    else more += 1;
+  };
+  const feed = await verifyFeed(admin, workspaceId, say);
+  await verifyOrder(admin, workspaceId, feed.events, say);
+  let rows: number | null = null;
+  if (given.has('read-models')) {
+    const { pool, eventStore: store, codec } = admin;
+    const compared = await compareWithReplay({ pool, store, codec });
+    rows = compared.rows;
+    for (const { table, id } of compared.differences) say(`the row ${id} of ${table} is not what its stream says`);
+  }
+  if (findings.length > 0) throw notWhole(findings, more);
+  return { workspaceId, ...feed, rowsOfReadModels: rows ?? 'not compared: add --read-models', whole: true };
+};
+
+export const listFeedUses = async (admin: Admin, given: Given): Promise<CommandOutput> =>
+  (await feedUses(admin.pool, await feedOf(admin, given), 1_000)).map(({ hour, credential, asked, range, times }) => ({
+    ...{ hour, credential, asked, times },
+    from: range?.[0] ?? null,
+    to: range?.[1] ?? null,
+  }));
+
+export const listFeedKeys = async ({ pool }: Admin): Promise<CommandOutput> =>
+  (await feedKeys(pool)).map((key) => ({ ...key }));
+
+export const rotateFeedKeyOf = async ({ pool, secrets }: Admin): Promise<CommandOutput> =>
+  (await rotateFeedKey(pool, secrets)).map((key) => ({ ...key }));
+
+/** What a stream says, event by event, up to an instant. */
+export const replayStream = async (admin: Admin, given: Given): Promise<CommandOutput> => {
+  const at = given.flag('at');
+  if (at !== undefined && Number.isNaN(Date.parse(at)))
+    throw new UsageError(`${JSON.stringify(at)} is no instant, such as 2026-01-31T08:00:00Z.`);
+  const until = at === undefined ? Number.POSITIVE_INFINITY : Date.parse(at);
+  const events = await admin.eventStore.read(given.at(0));
+  if (events.length === 0) throw new Error(`There is no stream ${given.at(0)}.`);
+  const shown: Shown[] = [];
+  for (const event of events.filter(({ created }) => created.getTime() <= until)) {
+    const { data, metadata } = await admin.codec.decode(event);
+    const { actor, commandId } = metadata;
+    shown.push({
+      ...{ revision: Number(event.revision), at: event.created.toISOString(), type: event.type },
+      ...{ actor: `${actor.type} ${actor.id}`, commandId, data: JSON.stringify(data) },
+    });
+  }
+  return shown;
+};

@@ -1,0 +1,254 @@
+import { deepEqual, equal, ok } from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import pg from 'pg';
+import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
+import { consistencyProof, inclusionProof, isConsistent, isIncluded, leafOf, rootOf } from '#domain/tree.ts';
+import { frontierAt } from '#projections/feed/epochs.ts';
+import { numberEvents } from '#projections/feed/number.ts';
+import { frontierOf, subtreesOf } from '#projections/feed/tree.ts';
+import { restored } from '#runtime/work/restores.ts';
+import { MemoryEventStore } from '#test/support/event-store/memory.ts';
+import { preparedDatabase } from '#test/support/postgres.ts';
+import { random, seeded } from '#test/support/seed.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+const quiet = { info: () => undefined, warn: () => undefined };
+
+const eventOf = (workspaceId: string | null, type: string, data: object = {}): EventToAppend => ({
+  ...{ id: randomUUID(), type, partitionKey: 'any', data: Buffer.from(JSON.stringify(data)) },
+  metadata: Buffer.from(JSON.stringify(workspaceId === null ? {} : { workspaceId })),
+  ...(workspaceId === null ? {} : { workspaceId }),
+});
+
+/** All events of a workspace that its feed has, as the port answers them. */
+const ofWorkspace = async (store: EventStore, workspaceId: string): Promise<readonly RecordedEvent[]> => {
+  const all: RecordedEvent[] = [];
+  for (let after: bigint | null = null; ; ) {
+    const page = await store.readWorkspace(workspaceId, { after, limit: 100 });
+    all.push(...page.events.filter(({ stream }) => !stream.startsWith('request-')));
+    if (page.isEnd) return all;
+    after = page.next;
+  }
+};
+
+const workspaces = [randomUUID(), randomUUID(), randomUUID()] as const;
+
+/** Streams that grow in turns, some of no workspace. */
+const fill = async (store: EventStore, count: number, seed: number): Promise<void> => {
+  const choice = random(seed);
+  for (let made = 0; made < count; made += 1) {
+    const workspaceId = choice.pick([...workspaces, null]);
+    const stream = `${choice.pick(['post', 'client', 'request', 'media'])}-${randomUUID()}`;
+    const length = choice.int(1, 4);
+    const events = Array.from({ length }, (_, at) => eventOf(workspaceId, `Type${at}`, { made, at }));
+    await store.append(stream, 'none', events);
+  }
+};
+
+interface Row {
+  readonly sequence: string;
+  readonly event_id: string;
+  readonly stream: string;
+  readonly revision: string;
+  readonly client_id: string | null;
+  readonly at: Date;
+  readonly hash: Buffer;
+}
+
+suite('the feed', { timeoutMs: 120_000 }, (t) => {
+  let pool: pg.Pool;
+  t.before(async () => {
+    pool = new pg.Pool({ connectionString: (await preparedDatabase()).url, max: 6 });
+  });
+  t.after(() => pool.end());
+  t.before.each(() => wipe());
+
+  const wipe = () =>
+    pool.query(`truncate ops.feed_events, ops.feed_heads, ops.feed_subtrees, ops.feed_kept, ops.feed_epochs, ops.restores;
+      insert into ops.feed_epochs (epoch) values (1); update ops.feed_position set position = null, event_id = null`);
+
+  const rowsOf = async (workspaceId: string): Promise<readonly Row[]> =>
+    (await pool.query<Row>('select * from ops.feed_events where workspace_id = $1 order by sequence', [workspaceId]))
+      .rows;
+  const headOf = async (workspaceId: string) => {
+    const { rows } = await pool.query<{ size: string; frontier: Buffer }>(
+      'select size, frontier from ops.feed_heads where workspace_id = $1',
+      [workspaceId],
+    );
+    return frontierOf(Number(rows[0]?.size ?? 0), rows[0]?.frontier ?? Buffer.alloc(0));
+  };
+  const reached = async (): Promise<bigint | null> => {
+    const { rows } = await pool.query<{ position: string | null }>('select position from ops.feed_position');
+    const text = rows[0]?.position ?? null;
+    return text === null ? null : BigInt(text);
+  };
+
+  /** Numbers until everything that the store has is numbered. */
+  const numbered = async (store: EventStore, writers = 1): Promise<void> => {
+    const stopped = new AbortController();
+    const work = async () => {
+      while (!stopped.signal.aborted) await numberEvents({ store, pool, signal: stopped.signal, logger: quiet });
+    };
+    const working = Array.from({ length: writers }, work);
+    await until('all is numbered', async () => (await reached()) === (await store.head()));
+    stopped.abort();
+    await Promise.all(working);
+  };
+
+  /** Each feed has the store's events in the store's order, and its tree is theirs. */
+  const agrees = async (store: EventStore): Promise<void> => {
+    for (const workspaceId of workspaces) {
+      const events = await ofWorkspace(store, workspaceId);
+      const rows = await rowsOf(workspaceId);
+      const numbers = rows.map(({ sequence, event_id, stream, revision }) => [
+        Number(sequence),
+        event_id,
+        stream,
+        BigInt(revision),
+      ]);
+      deepEqual(
+        numbers,
+        events.map(({ id, stream, revision }, at) => [at + 1, id, stream, revision]),
+      );
+      deepEqual(
+        rows.map(({ hash }) => hash),
+        events.map(leafOf),
+      );
+      ok(rows.every(({ at }, index) => index === 0 || at >= (rows[index - 1] as Row).at));
+      const head = await headOf(workspaceId);
+      equal(head.size, events.length);
+      deepEqual(rootOf(head), rootOf(await frontierAt(pool, workspaceId, events.length)));
+    }
+  };
+
+  t('numbers what every workspace did in the order of the store, and leaves requests out', async () => {
+    const store = new MemoryEventStore();
+    await fill(store, 300, seeded('streams').seed);
+    await numbered(store);
+    await agrees(store);
+    await fill(store, 40, 7);
+    await numbered(store);
+    await agrees(store);
+    const { rows } = await pool.query("select 1 from ops.feed_events where stream like 'request-%'");
+    equal(rows.length, 0);
+  });
+
+  t('gives the same numbers and hashes again when all of it is lost', async () => {
+    const store = new MemoryEventStore();
+    await fill(store, 120, 3);
+    await numbered(store);
+    const before = await Promise.all(workspaces.map(rowsOf));
+    await wipe();
+    await numbered(store);
+    deepEqual(await Promise.all(workspaces.map(rowsOf)), before);
+  });
+
+  t('two processes that number at once give each event one number', async () => {
+    const store = new MemoryEventStore();
+    const filling = fill(store, 400, 11);
+    await numbered(store, 3);
+    await filling;
+    await numbered(store, 3);
+    await agrees(store);
+  });
+
+  t('knows the client of an event from the stream', async () => {
+    const store = new MemoryEventStore();
+    const [workspaceId] = workspaces;
+    const [clientId, other] = [randomUUID(), randomUUID()];
+    await store.append(`client-${clientId}`, 'none', [eventOf(workspaceId, 'ClientCreated')]);
+    await store.append('post-1', 'none', [
+      eventOf(workspaceId, 'PostDrafted', { clientId }),
+      eventOf(workspaceId, 'PostEdited'),
+    ]);
+    await store.append('media-1', 'none', [eventOf(workspaceId, 'MediaRegistered', { clientId: null })]);
+    await store.append('grant-1', 'none', [eventOf(workspaceId, 'GrantGiven', { clientId: other })]);
+    await store.append('post-2', 'none', [
+      eventOf(workspaceId, 'PostDrafted', { text: 'it says "clientId": nothing' }),
+    ]);
+    await numbered(store);
+    // Another process knows no stream yet.
+    await store.append('post-1', 1n, [eventOf(workspaceId, 'PostEdited')]);
+    await numbered(store);
+    const numbers = (await rowsOf(workspaceId)).map(({ stream, client_id: id }) => [stream, id]);
+    deepEqual(numbers, [
+      [`client-${clientId}`, clientId],
+      ...[
+        ['post-1', clientId],
+        ['post-1', clientId],
+        ['media-1', null],
+        ['grant-1', null],
+        ['post-2', null],
+      ],
+      ['post-1', clientId],
+    ]);
+  });
+
+  t('proves its events and its growth from what Postgres keeps', async () => {
+    const store = new MemoryEventStore();
+    const [workspaceId] = workspaces;
+    for (let at = 0; at < 7; at += 1) {
+      await store.append(
+        `post-${at}`,
+        'none',
+        Array.from({ length: 100 }, () => eventOf(workspaceId, 'Any')),
+      );
+    }
+    await numbered(store);
+    const rows = await rowsOf(workspaceId);
+    equal(rows.length, 700);
+    const { rows: kept } = await pool.query('select level, index from ops.feed_subtrees order by index');
+    deepEqual(kept, [
+      { level: 8, index: '0' },
+      { level: 8, index: '1' },
+    ]);
+    for (const size of [1, 255, 256, 257, 511, 512, 513, 700]) {
+      const root = rootOf(await frontierAt(pool, workspaceId, size));
+      for (const index of new Set([0, 1, 127, 254, 255, 256, 400, 511, 512, size - 1].filter((one) => one < size))) {
+        const proof = await inclusionProof(subtreesOf(pool, workspaceId), index, size);
+        ok(isIncluded(proof, { leaf: (rows[index] as Row).hash, index, size, root }), `${index} of ${size}`);
+      }
+      const longer = { size: 700, root: rootOf(await headOf(workspaceId)) };
+      const proof = await consistencyProof(subtreesOf(pool, workspaceId), size, 700);
+      ok(isConsistent(proof, { size, root }, longer), `${size} of 700`);
+    }
+  });
+
+  t('a store that lost its newest events begins an epoch that names what each workspace keeps', async () => {
+    const [older, newer] = [new MemoryEventStore(), new MemoryEventStore()];
+    const choice = random(5);
+    for (let made = 0; made < 700; made += 1) {
+      const events = [eventOf(choice.pick([...workspaces]), 'Any', { made })];
+      await newer.append(`post-${made}`, 'none', events);
+      if (made < 450) await older.append(`post-${made}`, 'none', events);
+    }
+    await numbered(newer);
+    await older.append('post-after', 'none', [eventOf(workspaces[0], 'After')]);
+    const keeps = await Promise.all(workspaces.map(async (id) => (await ofWorkspace(older, id)).length));
+    await numbered(older);
+    await agrees(older);
+    const { rows } = await pool.query<{ id: string; sequence: string }>(
+      'select workspace_id as id, sequence from ops.feed_kept where epoch = 2',
+    );
+    const kept = new Map(rows.map(({ id, sequence }) => [id, Number(sequence)]));
+    deepEqual(
+      workspaces.map((id) => kept.get(id)),
+      [(keeps[0] as number) - 1, keeps[1], keeps[2]],
+    );
+  });
+
+  t('a restore that was declared begins an epoch, though all events are there', async () => {
+    const store = new MemoryEventStore();
+    await fill(store, 50, 9);
+    await numbered(store);
+    await restored(pool, new Date().toISOString(), 'ada');
+    await fill(store, 10, 10);
+    await numbered(store);
+    await agrees(store);
+    const { rows } = await pool.query('select epoch from ops.feed_epochs order by epoch');
+    deepEqual(rows, [{ epoch: 1 }, { epoch: 2 }]);
+    await numbered(store);
+    equal((await pool.query('select 1 from ops.feed_epochs')).rowCount, 2);
+  });
+});

@@ -1,0 +1,315 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { createPublicKey, randomUUID, verify } from 'node:crypto';
+import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
+import { numberEvents } from '#projections/feed/number.ts';
+import { rotateFeedKey } from '#projections/feed/sign.ts';
+import { feedUses } from '#projections/feed/uses.ts';
+import { restored } from '#runtime/work/restores.ts';
+import { refused } from '#test/support/composing.ts';
+import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
+
+/** The feed of a workspace over REST, as auditors read it. */
+
+interface Event {
+  readonly sequence: number;
+  readonly cursor: string;
+  readonly id: string;
+  readonly stream: string;
+  readonly revision: number;
+  readonly type: string;
+  readonly clientId: string | null;
+  readonly data: Readonly<Record<string, unknown>> | null;
+  readonly stored?: { readonly data: string; readonly metadata: string; readonly hash: string };
+  readonly expired: boolean;
+}
+
+interface Checkpoint {
+  readonly epoch: number;
+  readonly size: number;
+  readonly root: string;
+  readonly note: string;
+}
+
+const bytes = (base64: string): Buffer => Buffer.from(base64, 'base64');
+
+/** Whether one of the public keys made the note, as a verifier of signed notes asks. */
+const isSigned = (note: string, verifiers: readonly string[]): boolean => {
+  const [body = '', line = ''] = note.split('\n\n');
+  const signature = bytes(line.trim().split(' ')[2] ?? '');
+  return verifiers.some((verifier) => {
+    const [, id = '', key = ''] = /^[^+]+\+([0-9a-f]{8})\+(.+)$/.exec(verifier) ?? [];
+    if (signature.subarray(0, 4).toString('hex') !== id) return false;
+    const der = Buffer.concat([Buffer.from('302a300506032b6570032100', 'hex'), bytes(key).subarray(1)]);
+    const publicKey = createPublicKey({ key: der, format: 'der', type: 'spki' });
+    return verify(null, Buffer.from(`${body}\n`), publicKey, signature.subarray(4));
+  });
+};
+
+suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
+  let world: World;
+  const stopped = new AbortController();
+  let numbering: Promise<void>;
+  t.before(async () => {
+    world = await startWorld({ deps: { draining: stopped.signal } });
+    const { eventStore: store, pool } = world;
+    const logger = { info: () => undefined, warn: () => undefined };
+    numbering = (async () => {
+      while (!stopped.signal.aborted) await numberEvents({ store, pool, signal: stopped.signal, logger });
+    })();
+  });
+  t.after(async () => {
+    stopped.abort();
+    await numbering;
+    await world?.close();
+  });
+
+  const numbered = () =>
+    until('all events are numbered', async () => {
+      const { rows } = await world.pool.query('select position from ops.feed_position');
+      return rows[0]?.position !== null && BigInt(rows[0].position) === (await world.head());
+    });
+  const newClient = async (caller: Caller, name: string): Promise<string> => {
+    const made = await caller.post('/clients', { name: `${name} ${randomUUID()}`, type: 'brand' });
+    equal(made.status, 200, made.text);
+    return made.data.id;
+  };
+  const read = async (caller: Caller, query = '') => {
+    const answer = await caller.get(`/events${query}`);
+    equal(answer.status, 200, answer.text);
+    return { events: answer.rows as unknown as readonly Event[], page: answer.body.page };
+  };
+  const all = async (caller: Caller, query = 'limit=500'): Promise<readonly Event[]> => {
+    const found: Event[] = [];
+    for (let after = ''; ; ) {
+      const { events, page } = await read(caller, `?${query}${after}`);
+      found.push(...events);
+      if (page?.hasMore !== true) return found;
+      after = `&after=${page.nextCursor}`;
+    }
+  };
+  const ofStore = async (workspaceId: string): Promise<readonly RecordedEvent[]> => {
+    const { events, isEnd } = await world.eventStore.readWorkspace(workspaceId, { after: null, limit: 10_000 });
+    ok(isEnd);
+    return events.filter(({ stream }) => !stream.startsWith('request-'));
+  };
+
+  t('has every event of the workspace in the order of the store, and no other one', async () => {
+    const mine = await world.agency();
+    const other = await world.agency();
+    for (const name of ['A', 'B', 'C']) {
+      await newClient(mine.owner, name);
+      await newClient(other.owner, name);
+    }
+    await numbered();
+    for (const { owner, workspaceId } of [mine, other]) {
+      const events = await all(owner, 'limit=2');
+      const stored = await ofStore(workspaceId);
+      deepEqual(
+        events.map(({ id }) => id),
+        stored.map(({ id }) => id),
+      );
+      deepEqual(
+        events.map(({ sequence }) => sequence),
+        events.map((_, at) => at + 1),
+      );
+      deepEqual(
+        events.map(({ stream, revision }) => `${stream} ${revision}`),
+        stored.map((one) => `${one.stream} ${one.revision}`),
+      );
+    }
+    const [first] = await all(mine.tester);
+    ok(first === undefined || first.sequence === 1, 'a test key reads the sandbox twin');
+  });
+
+  t('answers a cursor on an empty page too, and goes on behind it', async () => {
+    const { owner } = await world.agency();
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const empty = await read(owner, `?after=${page?.nextCursor}`);
+    deepEqual(empty.events, []);
+    equal(empty.page?.nextCursor, page?.nextCursor);
+    await newClient(owner, 'Later');
+    await numbered();
+    const { events } = await read(owner, `?after=${empty.page?.nextCursor}`);
+    ok(events.some(({ type }) => type === 'ClientCreated'));
+  });
+
+  t('waits for an event, and is answered when the process drains', async () => {
+    const { owner } = await world.agency();
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const waiting = read(owner, `?after=${page?.nextCursor}&wait=15`);
+    await newClient(owner, 'Awaited');
+    const { events } = await waiting;
+    ok(events.length > 0);
+  });
+
+  t('filters by type, stream and client', async () => {
+    const { owner } = await world.agency();
+    const [one, two] = [await newClient(owner, 'One'), await newClient(owner, 'Two')];
+    await numbered();
+    const created = await all(owner, 'types=ClientCreated');
+    deepEqual(
+      created.map(({ stream }) => stream),
+      [`client-${one}`, `client-${two}`],
+    );
+    deepEqual(
+      (await all(owner, `stream=client-${two}`)).map(({ clientId }) => clientId),
+      [two],
+    );
+    const ofOne = await all(owner, `clientId=${one}`);
+    ok(ofOne.length >= 2 && ofOne.every(({ clientId }) => clientId === one));
+    deepEqual(await all(owner, 'types=NothingOfThisName'), []);
+  });
+
+  t('shows a key that is limited to clients their events alone, and no proof', async () => {
+    const { owner, workspaceId, memberId } = await world.agency();
+    const [one, two] = [await newClient(owner, 'One'), await newClient(owner, 'Two')];
+    const { caller } = await world.keyOf(workspaceId, memberId, { clientIds: [one] });
+    await numbered();
+    const seen = await all(caller);
+    ok(seen.length > 0 && seen.every(({ clientId }) => clientId === one), JSON.stringify(seen));
+    ok(!JSON.stringify(seen).includes(two));
+    deepEqual(await all(caller, `clientId=${two}`), []);
+    deepEqual(await all(caller, `stream=client-${two}`), []);
+    for (const path of ['/events/checkpoints', '/events/1/proof', '/events/checkpoints/1/growth', '/events/keys']) {
+      refused(await caller.get(path), 403, 'client_limited', []);
+    }
+  });
+
+  t('asks for the scope, which the Owner alone carries', async () => {
+    const { workspaceId, memberId } = await world.agency();
+    const without = await world.keyOf(workspaceId, memberId, { scopes: ['posts.read'] });
+    const manager = await world.keyOf(workspaceId, await world.memberOf(workspaceId, 'manager'));
+    for (const path of [
+      '/events',
+      '/events/checkpoints',
+      '/events/1/proof',
+      '/events/checkpoints/1/growth',
+      '/events/keys',
+    ]) {
+      refused(await without.caller.get(path), 403, 'insufficient_scope', []);
+      refused(await manager.caller.get(path), 403, 'role_required', []);
+    }
+  });
+
+  t('proves each event, and that the feed only grew, against notes that its public keys made', async () => {
+    const { owner, workspaceId } = await world.agency();
+    await newClient(owner, 'One');
+    await numbered();
+    const keys = async () =>
+      ((await owner.get('/events/keys')).data as unknown as { keys: { verifier: string }[] }).keys.map(
+        ({ verifier }) => verifier,
+      );
+    const [kept] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    ok(kept !== undefined && isSigned(kept.note, await keys()));
+    match(kept.note, new RegExp(`^postline/${workspaceId}\n${kept.size}\n`));
+    await newClient(owner, 'Two');
+    await rotateFeedKey(world.pool, world.secrets);
+    await numbered();
+    const stored = await ofStore(workspaceId);
+    for (const [index, event] of stored.entries()) {
+      const { data } = await owner.get(`/events/${index + 1}/proof`);
+      const { hash, proof, checkpoint } = data as unknown as { hash: string; proof: string[]; checkpoint: Checkpoint };
+      equal(hash, leafOf(event).toString('base64'));
+      ok(isSigned(checkpoint.note, await keys()));
+      const place = { leaf: bytes(hash), index, size: checkpoint.size, root: bytes(checkpoint.root) };
+      ok(isIncluded(proof.map(bytes), place));
+    }
+    const { data } = await owner.get(`/events/checkpoints/${kept.size}/growth`);
+    const {
+      former: from,
+      checkpoint: to,
+      proof,
+    } = data as unknown as {
+      former: Checkpoint;
+      checkpoint: Checkpoint;
+      proof: string[];
+    };
+    equal(from.note, kept.note);
+    equal(to.size, stored.length);
+    const sized = ({ size, root }: Checkpoint) => ({ size, root: bytes(root) });
+    ok(isConsistent(proof.map(bytes), sized(from), sized(to)));
+    equal((await owner.get(`/events/${stored.length + 1}/proof`)).status, 404);
+    refused(await owner.get(`/events/checkpoints/${stored.length + 1}/growth`), 404, 'not_found', []);
+    const published = await fetch(`${world.origin()}/.well-known/postline-feed-keys.json`);
+    deepEqual(
+      ((await published.json()) as { keys: { verifier: string }[] }).keys.map(({ verifier }) => verifier),
+      await keys(),
+    );
+  });
+
+  t('shows events as stored, with the leaf that a proof covers', async () => {
+    const { owner, workspaceId } = await world.agency();
+    await newClient(owner, 'One');
+    await numbered();
+    const events = await all(owner, 'form=stored');
+    const stored = await ofStore(workspaceId);
+    deepEqual(
+      events.map((one) => one.stored?.hash),
+      stored.map((one) => leafOf(one).toString('base64')),
+    );
+    deepEqual(
+      events.map((one) => one.stored?.data),
+      stored.map(({ data }) => Buffer.from(data).toString()),
+    );
+    ok(events.every(({ data }) => data === null));
+  });
+
+  t('comes in lines, at most two answers of a workspace at once', async () => {
+    const { owner } = await world.agency();
+    await newClient(owner, 'One');
+    await numbered();
+    const pages = await all(owner);
+    const headers = { authorization: `Bearer ${owner.token}`, accept: 'application/x-ndjson' };
+    const ask = () => fetch(`${world.origin()}/v1/events`, { headers });
+    const answer = await ask();
+    equal(answer.headers.get('content-type'), 'application/x-ndjson');
+    const lines = (await answer.text())
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    deepEqual(lines, pages);
+    const again = await Promise.all([ask(), ask()]);
+    for (const one of again) equal((await one.text()).trim().split('\n').length, pages.length);
+  });
+
+  t('each use is recorded with its credential, filter and range', async () => {
+    const { owner, workspaceId, liveKey } = await world.agency();
+    await numbered();
+    const events = await all(owner);
+    await all(owner);
+    await all(owner, 'types=ClientCreated');
+    const uses = await feedUses(world.pool, workspaceId, 10);
+    deepEqual(
+      uses.map(({ credential }) => credential),
+      [`apikey ${liveKey.id}`, `apikey ${liveKey.id}`],
+    );
+    const whole = uses.find(({ asked }) => !asked.includes('types'));
+    equal(whole?.times, 2);
+    deepEqual(whole?.range, [1, events.length]);
+    deepEqual(await all(owner), events, 'no use is a part of the feed');
+  });
+
+  t('refuses a cursor that a restore took back, and says where to read on', async () => {
+    const { owner } = await world.agency();
+    await newClient(owner, 'Before');
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const [, size] = String(page?.nextCursor).split('.');
+    await restored(world.pool, new Date().toISOString(), 'ada');
+    await newClient(owner, 'After');
+    await numbered();
+    // All of it was kept, so the cursor of the former epoch goes on.
+    const { events } = await read(owner, `?after=${page?.nextCursor}`);
+    ok(events.length > 0 && events[0]?.sequence === Number(size) + 1);
+    const lost = await owner.get(`/events?after=1.${Number(size) + 1}`);
+    refused(lost, 400, 'invalid_cursor', []);
+    match(lost.text, new RegExp(`read on after 2\\.${size}`));
+    refused(await owner.get('/events?after=2.900000'), 400, 'invalid_cursor', []);
+    refused(await owner.get('/events?after=soon'), 400, 'invalid_parameter', ['/after']);
+  });
+});
