@@ -9,7 +9,7 @@ import { preparedDatabase } from '#test/support/postgres.ts';
 import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
-/** Live accounts of X, YouTube, TikTok and Telegram, whose publishers die at calls to the network. `make chaos` comes to every such call. */
+/** Live accounts of X, YouTube, TikTok, Facebook and Telegram, whose publishers die at calls to the network. `make chaos` comes to every such call. */
 
 /** One before a network takes the call, and one after, of uploads and of creates. */
 const some: readonly Moment[] = [
@@ -17,6 +17,8 @@ const some: readonly Moment[] = [
   'X POST /2/tweets, after it is taken',
   'YouTube PUT last, after it is taken',
   'TikTok PUT /video/, after it is taken',
+  'Facebook POST /:id/video_reels finish, after it is taken',
+  'Facebook POST /:id/feed, after it is taken',
   'Telegram sendVideo, after it is taken',
 ].flatMap((name) => moments.filter((one) => one.name === name));
 
@@ -45,7 +47,7 @@ suite('faults of live networks', { timeoutMs: 240_000 }, (t) => {
     assert.ok(live !== null);
     const done = new AbortController();
     const consenting = live.keepConsenting(done.signal);
-    assert.equal(some.length, 5);
+    assert.equal(some.length, 7);
     await Promise.all([
       world.dieAtMoments(some),
       live.load.run('thread'),

@@ -1,7 +1,8 @@
-/** Pinterest, Threads, LinkedIn, YouTube and TikTok of a fault world, as its load and its checks need them. */
+/** Pinterest, Threads, LinkedIn, YouTube, TikTok and Facebook of a fault world, as its load and its checks need them. */
 import { createServer, request as requestOf } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
+import { startFacebook } from '#test/support/networks/facebook/index.ts';
 import { startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import { startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { startThreads } from '#test/support/networks/threads/index.ts';
@@ -233,6 +234,41 @@ export const liveTikTok = async (): Promise<LiveNetwork> => {
           ? []
           : [{ of: personId, externalId: postId, text: textIn(info, 'title'), replyTo: null, files: 1 }],
       ),
+    close: () => network.close(),
+  };
+};
+
+/** Pages. A token of one that ended is minted anew by that of its login, while there is one. */
+export const liveFacebook = async (): Promise<LiveNetwork> => {
+  const network = await startFacebook();
+  const { state } = network;
+  const people = new Map<string, ReturnType<typeof network.person>>();
+  return {
+    origin: network.origin,
+    env: network.env,
+    account: () => {
+      const person = network.person();
+      const { id } = network.pageOf(person);
+      people.set(id, person);
+      return id;
+    },
+    credential: (id) => {
+      const person = known(people, id);
+      const { login, page } = network.grant(person, known(state.pages, id));
+      const secret = { accessToken: page, accessUntil: null, account: id, loginToken: login, loginUntil: untilOf(60) };
+      return { secret, expiresAt: null, grant: person.id };
+    },
+    lapse: (id, forGood) => {
+      const { id: personId } = known(people, id);
+      for (const [token, one] of state.access)
+        if (one.personId === personId && (forGood || one.pageId !== null)) state.access.delete(token);
+    },
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () =>
+      state.made.map((one) => ({
+        ...{ of: one.pageId, externalId: state.idOf(one), text: one.text, replyTo: null, files: one.files.length },
+      })),
     close: () => network.close(),
   };
 };

@@ -35,7 +35,7 @@ const faults: readonly Fault['then'][] = [
 const faultsOfTelegram = ['rate_limit', 'reject', 'timeout_before', 'timeout_after', 'error_after', 'late'] as const;
 
 type Scripted = Exclude<LivePlatform, 'telegram'>;
-const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'];
+const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok', 'facebook'];
 /** A post of it is a video. */
 const ofVideos: readonly LivePlatform[] = ['youtube', 'tiktok'];
 /** The calls that make a post, a comment with its own included. */
@@ -46,6 +46,7 @@ const creates: Readonly<Record<Scripted, readonly string[]>> = {
   linkedin: ['POST /rest/posts', 'POST /rest/socialActions/:id/comments'],
   youtube: ['PUT last'],
   tiktok: ['PUT /video/'],
+  facebook: ['POST /:id/feed', 'POST /:id/video_reels finish'],
 };
 /** Further calls that a silence meets: looks, and parts of files. */
 const silenced: Readonly<Record<Scripted, readonly string[]>> = {
@@ -55,16 +56,17 @@ const silenced: Readonly<Record<Scripted, readonly string[]>> = {
   linkedin: ['GET /rest/posts', 'PUT /dms-uploads/video'],
   youtube: ['PUT part', 'PUT probe', 'GET /youtube/v3/videos'],
   tiktok: ['POST /v2/post/publish/video/init/', 'POST /v2/post/publish/status/fetch/'],
+  facebook: ['GET /:id/published_posts', 'POST /:id/photos', 'GET /:id'],
 };
 
 /** Networks that take a post of this form. */
 const takes = {
-  text: ['x', 'telegram', 'threads', 'linkedin'],
+  text: ['x', 'telegram', 'threads', 'linkedin', 'facebook'],
   video: livePlatforms,
-  album: ['x', 'telegram', 'pinterest', 'threads', 'linkedin'],
+  album: ['x', 'telegram', 'pinterest', 'threads', 'linkedin', 'facebook'],
   thread: ['x', 'threads'],
   /** Its access tokens are renewed. */
-  lapse: ['x', 'linkedin', 'pinterest', 'youtube', 'tiktok'],
+  lapse: ['x', 'linkedin', 'pinterest', 'youtube', 'tiktok', 'facebook'],
 } as const satisfies Readonly<Record<string, readonly LivePlatform[]>>;
 
 const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;

@@ -18,6 +18,7 @@ const names = {
   linkedin: 'LinkedIn',
   youtube: 'YouTube',
   tiktok: 'TikTok',
+  facebook: 'Facebook',
 } as const;
 
 const of =
@@ -30,7 +31,7 @@ const of =
     }));
 
 const [ofX, ofPinterest, ofThreads, ofLinkedIn] = [of('x'), of('pinterest'), of('threads'), of('linkedin')];
-const [ofYouTube, ofTikTok] = [of('youtube'), of('tiktok')];
+const [ofYouTube, ofTikTok, ofFacebook] = [of('youtube'), of('tiktok'), of('facebook')];
 
 const ofTelegram = (method: string, by: LiveActionName): readonly Moment[] =>
   both.map((when) => ({
@@ -98,6 +99,15 @@ export const moments: readonly Moment[] = [
   ...ofTikTok('PUT /video/', 'video'),
   ...ofTikTok('POST /v2/post/publish/status/fetch/', 'video'),
   ...ofTikTok('POST /v2/oauth/token/', 'lapse'),
+  ...ofFacebook('POST /:id/photos', 'album'),
+  ...ofFacebook('POST /:id/feed', 'album', 'media_fbid'),
+  ...ofFacebook('POST /:id/feed', 'text'),
+  ...ofFacebook('GET /:id', 'text', 'permalink_url'),
+  ...ofFacebook('POST /:id/video_reels start', 'video'),
+  ...ofFacebook('POST /video-upload/:id', 'video'),
+  ...ofFacebook('POST /:id/video_reels finish', 'video'),
+  ...ofFacebook('GET /:id/published_posts', 'lost'),
+  ...ofFacebook('GET /:id', 'lapse', 'access_token'),
   ...ofTelegram('getChat', 'text'),
   ...ofTelegram('sendMessage', 'text'),
   ...ofTelegram('sendVideo', 'video'),

@@ -12,6 +12,7 @@ import {
   type Front,
   type LiveLinkedIn,
   type LiveNetwork,
+  liveFacebook,
   liveLinkedIn,
   livePinterest,
   liveThreads,
@@ -21,8 +22,17 @@ import {
   startFront,
 } from './live-kit.ts';
 
-export const livePlatforms = ['x', 'telegram', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'] as const;
-const ofKit = ['pinterest', 'threads', 'linkedin', 'youtube', 'tiktok'] as const;
+export const livePlatforms = [
+  'x',
+  'telegram',
+  'pinterest',
+  'threads',
+  'linkedin',
+  'youtube',
+  'tiktok',
+  'facebook',
+] as const;
+const ofKit = ['pinterest', 'threads', 'linkedin', 'youtube', 'tiktok', 'facebook'] as const;
 export type LivePlatform = (typeof livePlatforms)[number];
 
 interface Others {
@@ -31,6 +41,7 @@ interface Others {
   readonly linkedin: LiveLinkedIn;
   readonly youtube: LiveNetwork;
   readonly tiktok: LiveNetwork;
+  readonly facebook: LiveNetwork;
 }
 
 export interface LiveAccount {
@@ -67,7 +78,7 @@ export class LiveNetworks {
     const x = await startX({ limits: { person: {} }, processing: quick });
     const others = {
       ...{ pinterest: await livePinterest(), threads: await liveThreads(), linkedin: await liveLinkedIn() },
-      ...{ youtube: await liveYouTube(), tiktok: await liveTikTok() },
+      ...{ youtube: await liveYouTube(), tiktok: await liveTikTok(), facebook: await liveFacebook() },
     };
     const networks: LiveNetworks = new LiveNetworks({
       ...{ x, others, telegram: await TelegramSimulator.start() },

@@ -399,7 +399,10 @@ suite('mcp tools', (t) => {
     const { done } = valid('cancel', some) as unknown as { done: (ShownTarget & { readonly undo: string })[] };
     assert.deepEqual([done[0]?.status, done[0]?.undo], ['publishing', 'pending']);
     assert.match(some.text, /1 target canceled, 1 of them only once the network has given them back/);
-    assert.match((await mcp.call('cancel', { postId })).text, /0 of 1 target .*being taken back or moved at the network/s);
+    assert.match(
+      (await mcp.call('cancel', { postId })).text,
+      /0 of 1 target .*being taken back or moved at the network/s,
+    );
   });
 
   t('import_media and media_status tell how far a file is', async () => {

@@ -174,8 +174,9 @@ const serve = async (
   if (then === null) return send(act());
   if (typeof then === 'object') {
     if ('run' in then) {
+      if (then.then === 'silent_after') act();
       then.run();
-      return send(act());
+      return then.then === 'act' ? send(act()) : undefined;
     }
     if ('answerAfter' in then) {
       act();

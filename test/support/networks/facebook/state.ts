@@ -106,8 +106,8 @@ export interface Fault {
     | 'drop_after'
     | { readonly answerAfter: Answer }
     | { readonly lateMs: number; readonly answer: Answer }
-    /** `run` is called, and then the network answers by itself. */
-    | { readonly run: () => void; readonly then: 'act' };
+    /** `run` is called, and then so: `act` is the network's own answer; with `silent_after` it is called once it is taken. */
+    | { readonly run: () => void; readonly then: 'act' | 'silent_before' | 'silent_after' };
 }
 
 /** What becomes of the next post whose text has `says`. */
