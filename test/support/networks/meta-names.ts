@@ -13,6 +13,8 @@ export interface MetaNames {
   readonly edges: Readonly<Record<string, readonly string[]>>;
   /** `Page` → names. */
   readonly fields: Readonly<Record<string, readonly string[]>>;
+  /** `InstagramInsightsResult Metric` → values of the enumeration. */
+  readonly values: Readonly<Record<string, readonly string[]>>;
 }
 
 const library = 'facebook_business==26.0.3';
@@ -21,13 +23,15 @@ const folder = path.join(process.env.XDG_CACHE_HOME ?? path.join(homedir(), '.ca
 /** Reads the archive without installing it. */
 const reader = String.raw`
 import json, re, sys, zipfile
-edges, fields = {}, {}
+edges, fields, values = {}, {}, {}
 with zipfile.ZipFile(sys.argv[1]) as archive:
     for name in sys.argv[2].split(','):
         text = archive.read('facebook_business/adobjects/' + name + '.py').decode()
         owner = re.search(r'^class (\w+)\(', text, re.M).group(1)
         own = re.search(r'class Field\(.*?\):\n(.*?)\n\n', text, re.S)
         fields[owner] = re.findall(r"^\s+\w+ = '(\w+)'", own.group(1), re.M)
+        for found in re.finditer(r'^    class (\w+)(?:\(.*?\))?:\n(.*?)\n\n', text, re.S | re.M):
+            values[owner + ' ' + found.group(1)] = re.findall(r"= '([^']+)'", found.group(2))
         for part in re.split(r'\n    def ', text)[1:]:
             method = re.search(r"method='(\w+)'", part)
             edge = re.search(r"endpoint='([^']*)'", part)
@@ -35,7 +39,7 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
             if method and edge and types:
                 names = re.findall(r"'(\w+)':", types.group(1))
                 edges.setdefault(' '.join((owner, method.group(1), edge.group(1))), []).extend(names)
-print(json.dumps({'edges': edges, 'fields': fields}))
+print(json.dumps({'edges': edges, 'fields': fields, 'values': values}))
 `;
 
 /** @param files of the library: `page`. @throws MissingTool there is no Python, or pip has no answer */

@@ -65,11 +65,11 @@ const bodyOf = ({ body }: NetworkCall): string =>
   [...new URLSearchParams(body.map(String).join(''))].map(([name, value]) => `\n    ${name}=${value}`).join('');
 
 /** Ids are numbered in the order in which they come up. */
-const namer = (account: string) => {
+const namer = ({ network }: InstagramWorld, account: string) => {
   const names = new Map([[account, '<account>']]);
   return (text: string): string =>
     text.replace(/179000000000\d{5}/g, (id) => {
-      const name = names.get(id) ?? `<id ${names.size}>`;
+      const name = names.get(id) ?? `<${network.state.containers.has(id) ? 'container' : 'media'} ${names.size}>`;
       names.set(id, name);
       return name;
     });
@@ -90,6 +90,54 @@ const shown = (world: InstagramWorld, calls: readonly NetworkCall[], name: (text
     })
     .join('');
 
+/** What is asked of an account that came by this login, beside its posts. */
+const asked = async (world: InstagramWorld, by: Host): Promise<string> => {
+  const { adapter, network, http } = world;
+  const account = await world.account({ by });
+  const login = by === 'ig' ? 'by its own login' : 'by the login of Facebook';
+  let text = '';
+  const section = async (name: string, ask: () => Promise<{ readonly kind: string }>, kind: string) => {
+    const from = http.calls.length;
+    const outcome = await ask();
+    if (outcome.kind !== kind) throw new Error(`${name}: ${JSON.stringify(outcome)}`);
+    const calls = shown(world, http.calls.slice(from), namer(world, account.externalId));
+    // Those of one day are those of the others.
+    const timeless = calls.replaceAll(/\b(since|until)=\d+/g, '$1=<instant>').split(/(?<=\n)/);
+    text += `${name}, ${login}\n${[...new Set(timeless)].join('')}\n`;
+  };
+  const within = () => AbortSignal.timeout(5_000);
+  for (const [name, media] of [
+    ['a post', image(world)],
+    ['a reel', video(world)],
+    ['a story', image(world, { use: 'story' })],
+  ] as const) {
+    const overrides = media.use === 'story' ? { contentType: 'story' } : {};
+    const request = world.request(account, { content: `Of ${name}`, media: [media], overrides });
+    const { outcome, steps } = await world.publish(request);
+    if (outcome.kind !== 'published') throw new Error(JSON.stringify(outcome));
+    await section(`what became of a lost call: ${name}`, () => adapter.reconcile(request, steps.crossed), 'present');
+    const { externalId, publishedAt } = outcome;
+    const { use, kind } = media;
+    const subject = { targetId: request.targetId, externalId, publishedAt, use, hasVideo: kind === 'video' };
+    network.state.advance(7_200_000);
+    const figures = async () => {
+      for await (const one of adapter.fetchPostInsights('instagram', account, [subject], within())) return one;
+      return { kind: 'no answer' };
+    };
+    await section(`figures of ${name}`, figures, 'reported');
+    if (by === 'fb' && use === 'feed') {
+      const removal = { platform: 'instagram', account, externalId } as const;
+      await section('removal', () => adapter.removePost(removal, within()), 'removed');
+    }
+  }
+  await section(
+    'figures of the account',
+    () => adapter.fetchAccountInsights('instagram', account, within()),
+    'reported',
+  );
+  return text;
+};
+
 export const renderedCalls = async (): Promise<string> => {
   const world = await instagramWorld();
   try {
@@ -107,8 +155,9 @@ export const renderedCalls = async (): Promise<string> => {
         const posted = await world.adapter.comment(comment, AbortSignal.timeout(5_000));
         if (posted.kind !== 'posted') throw new Error(JSON.stringify(posted));
       }
-      text += `${name}\n${shown(world, world.http.calls.slice(from), namer(account.externalId))}\n`;
+      text += `${name}\n${shown(world, world.http.calls.slice(from), namer(world, account.externalId))}\n`;
     }
+    for (const by of ['ig', 'fb'] as const) text += await asked(world, by);
     return text;
   } finally {
     world.close();
