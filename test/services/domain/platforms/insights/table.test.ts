@@ -2,45 +2,8 @@ import { deepEqual, equal, ok } from 'node:assert/strict';
 import { accountFieldsOf, fieldsOf } from '#domain/platforms/read-figures.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { AccountFigures, Demographics, PostFigures } from '#schemas/insights.ts';
+import { most, ofAccounts, ofPosts, type PostField } from '#test/support/reported-by.ts';
 import { suite } from '#test/support/suite.ts';
-
-type PostField = keyof PostFigures;
-const all = platforms;
-/** "Most platforms" is more than half of them. */
-const most = 'most';
-
-/** Spec 2.8, column "Reported by". `platformRemovedAt` is no figure, `engagementRate` is derived where it is read. */
-const spec: Readonly<Record<PostField, readonly Platform[] | typeof most>> = {
-  impressions: most,
-  reach: ['facebook', 'instagram', 'linkedin', 'threads'],
-  likes: all,
-  comments: all,
-  shares: ['instagram', 'facebook', 'linkedin', 'x', 'threads'],
-  saves: ['instagram', 'pinterest'],
-  clicks: ['facebook', 'linkedin', 'pinterest'],
-  permalink: ['facebook', 'instagram', 'threads'],
-  reactionsByType: ['facebook'],
-  clicksByType: ['facebook'],
-  profileActivity: ['instagram'],
-  navigation: ['instagram'],
-  follows: ['instagram'],
-  profileVisits: ['instagram'],
-  linkClicks: ['instagram'],
-  totalInteractions: ['instagram', 'threads'],
-  reposts: ['threads'],
-  quotes: ['threads'],
-  videoViews: ['facebook', 'instagram'],
-  videoCompletions: ['facebook'],
-  skipRate: ['instagram'],
-  watchTimeMinutes: ['youtube', 'facebook'],
-  avgViewDurationSeconds: ['youtube'],
-  avgViewPercentage: ['youtube'],
-  subscribersGained: ['youtube'],
-  subscribersLost: ['youtube'],
-  audienceRetention: ['youtube', 'facebook'],
-  trafficSources: ['youtube'],
-  audienceBreakdown: ['youtube'],
-};
 
 /** Told by networks the spec does not name, and why. */
 const beyond: Readonly<Partial<Record<PostField, Readonly<Partial<Record<Platform, string>>>>>> = {
@@ -96,31 +59,19 @@ const uses = ['feed', 'reel', 'story'] as const;
 const tells = (platform: Platform, field: PostField): boolean =>
   uses.some((use) => fieldsOf(platform, use)[field] !== null);
 
-const accountSpec: Readonly<Record<keyof AccountFigures | 'demographics', readonly Platform[] | typeof most>> = {
-  followerCount: most,
-  profileViews: ['instagram'],
-  accountsEngaged: ['instagram'],
-  profileLinkTaps: ['instagram'],
-  videoViews: ['facebook'],
-  videoWatchTimeMinutes: ['facebook'],
-  contentPlays: ['facebook'],
-  demographics: ['facebook', 'instagram', 'threads'],
+const accountBeyond: Readonly<Partial<Record<keyof typeof ofAccounts, Readonly<Partial<Record<Platform, string>>>>>> = {
+  profileViews: {
+    facebook: 'page_views_total',
+    threads: 'views, which are those of the profile',
+    pinterest: 'PROFILE_VISIT',
+    linkedin: 'page views of an organization',
+  },
+  profileLinkTaps: { facebook: 'page_total_actions', threads: 'clicks on the links of the profile' },
+  videoViews: { instagram: 'views of reels', youtube: 'views of the day', pinterest: 'VIDEO_MRC_VIEW' },
+  videoWatchTimeMinutes: { youtube: 'estimatedMinutesWatched of the day', pinterest: 'VIDEO_V50_WATCH_TIME' },
+  contentPlays: { instagram: 'views', pinterest: 'VIDEO_START' },
+  demographics: { linkedin: 'follower statistics of an organization' },
 };
-
-const accountBeyond: Readonly<Partial<Record<keyof typeof accountSpec, Readonly<Partial<Record<Platform, string>>>>>> =
-  {
-    profileViews: {
-      facebook: 'page_views_total',
-      threads: 'views, which are those of the profile',
-      pinterest: 'PROFILE_VISIT',
-      linkedin: 'page views of an organization',
-    },
-    profileLinkTaps: { facebook: 'page_total_actions', threads: 'clicks on the links of the profile' },
-    videoViews: { instagram: 'views of reels', youtube: 'views of the day', pinterest: 'VIDEO_MRC_VIEW' },
-    videoWatchTimeMinutes: { youtube: 'estimatedMinutesWatched of the day', pinterest: 'VIDEO_V50_WATCH_TIME' },
-    contentPlays: { instagram: 'views', pinterest: 'VIDEO_START' },
-    demographics: { linkedin: 'follower statistics of an organization' },
-  };
 
 const held = (
   field: string,
@@ -137,13 +88,13 @@ const held = (
 const namedIn = (schema: unknown): readonly string[] => {
   const { description = '' } = schema as { readonly description?: string };
   const [, names = ''] = /Reported by ([a-z, ]+)\./.exec(description) ?? [];
-  return names === 'every network' ? all : names.split(', ').filter((one) => one !== '');
+  return names === 'every network' ? platforms : names.split(', ').filter((one) => one !== '');
 };
 
 suite('metrics tables and the spec', (t) => {
   t('each figure of a post has the networks of the spec, and further ones listed here with the reason', () => {
-    deepEqual(Object.keys(spec), Object.keys(PostFigures.properties));
-    for (const [field, wanted] of Object.entries(spec) as [PostField, (typeof spec)[PostField]][]) {
+    deepEqual(Object.keys(ofPosts), Object.keys(PostFigures.properties));
+    for (const [field, wanted] of Object.entries(ofPosts) as [PostField, (typeof ofPosts)[PostField]][]) {
       held(
         field,
         platforms.filter((platform) => tells(platform, field)),
@@ -154,8 +105,8 @@ suite('metrics tables and the spec', (t) => {
   });
 
   t('each figure of an account too', () => {
-    deepEqual(Object.keys(accountSpec), [...Object.keys(AccountFigures.properties), 'demographics']);
-    for (const [field, wanted] of Object.entries(accountSpec) as [keyof typeof accountSpec, typeof most][]) {
+    deepEqual(Object.keys(ofAccounts), [...Object.keys(AccountFigures.properties), 'demographics']);
+    for (const [field, wanted] of Object.entries(ofAccounts) as [keyof typeof ofAccounts, typeof most][]) {
       const reported = platforms.filter((platform) => accountFieldsOf(platform)[field] !== null);
       held(field, reported, wanted, accountBeyond[field] ?? {});
     }
@@ -163,11 +114,11 @@ suite('metrics tables and the spec', (t) => {
 
   t('the words of each figure name the networks that report it', () => {
     for (const [field, schema] of Object.entries(PostFigures.properties)) {
-      const reporters = all.filter((platform) => tells(platform, field as PostField));
+      const reporters = platforms.filter((platform) => tells(platform, field as PostField));
       deepEqual([...namedIn(schema)].sort(), [...reporters].sort(), field);
     }
     for (const [field, schema] of Object.entries({ ...AccountFigures.properties, demographics: Demographics })) {
-      const reporters = all.filter((one) => accountFieldsOf(one)[field as keyof typeof accountSpec] !== null);
+      const reporters = platforms.filter((one) => accountFieldsOf(one)[field as keyof typeof ofAccounts] !== null);
       deepEqual([...namedIn(schema)].sort(), [...reporters].sort(), field);
     }
   });
