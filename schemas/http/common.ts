@@ -128,6 +128,8 @@ export const warningWords = {
     'an approver asked for changes, and the content is still the same: `lastDecision` of the post has the comment',
   approval_not_required: '`requestApproval` changes nothing, because no approval is required',
   no_account: 'no account of the client is on this network',
+  platform_not_connectable:
+    'this installation connects no live account of this network: its operator has no app there. The link offers the others, and this one as soon as it can be connected',
   duplicate_text: 'the account has the same text within 24 hours',
   hashtag_missing: 'the rules of the client want a hashtag, and only warn',
   disclaimer_missing: 'the rules of the client want their disclaimer, and only warn',

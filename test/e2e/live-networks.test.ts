@@ -109,6 +109,12 @@ suite('live accounts', { timeoutMs: 120_000 }, (t) => {
     assert.equal(none.body.code, 'platform_not_available');
     const made = await http.post(`/clients/${clientId}/connect-invites`, { platforms: ['bluesky', 'threads'] });
     assert.equal(made.status, 200, made.text);
+    const { warnings = [] } = made.body.meta as unknown as {
+      readonly warnings?: readonly Readonly<Record<string, unknown>>[];
+    };
+    const [said, ...others] = warnings;
+    assert.deepEqual([said?.code, said?.platform, others], ['platform_not_connectable', 'threads', []]);
+    assert.match(String(said?.message), /Threads cannot be connected here yet.*no app of Threads/);
     invite = String(made.data.url);
     const page = await (await fetch(new URL(new URL(invite).pathname, base()))).text();
     assert.match(page, /Handle, such as name\.bsky\.social/);

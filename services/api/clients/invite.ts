@@ -1,7 +1,7 @@
 import { Type } from 'typebox';
 import { birthOf } from '#domain/decider.ts';
 import { type InviteCommand, type InviteState, invite } from '#domain/invite.ts';
-import { connectable } from '#domain/platforms/index.ts';
+import { connectable, rulesOf } from '#domain/platforms/index.ts';
 import { rowOf } from '#projections/engine/model.ts';
 import type { NewestFirst } from '#projections/engine/rows.ts';
 import { getClient } from '#projections/models/clients.ts';
@@ -63,7 +63,7 @@ export const createConnectInvite = operation({
   tag: clientsTag,
   summary: 'Create a link that connects accounts to a client',
   description:
-    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. It works while its maker may connect accounts: not after they were removed, or have another role; the end of the key that made it changes nothing. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused.',
+    'Anyone with the link may connect accounts of its platforms until it expires: at most `maxAccounts` different accounts, each as often as needed. It works while its maker may connect accounts: not after they were removed, or have another role; the end of the key that made it changes nothing. The page behind it offers those networks that can be connected here when a person opens it; a live link to none is refused, and `meta.warnings` names each of the others that cannot be connected now.',
   scope: 'accounts.connect',
   limited: 'ids',
   idempotent: 'required',
@@ -75,10 +75,12 @@ export const createConnectInvite = operation({
   example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
   handle: async (call) => {
     const { deps, principal, body, params, now } = call;
+    const offered = connectable(principal.mode, body.platforms, liveNetworksOf(deps));
+    const waiting = body.platforms.filter((platform) => !offered.includes(platform));
     const created = await call.stream(invite).create({
       command: async (): Promise<InviteCommand> => {
         await requireUnarchived(call, params.id);
-        if (connectable(principal.mode, body.platforms, liveNetworksOf(deps)).length === 0) {
+        if (waiting.length === body.platforms.length) {
           throw new Refusal(
             'platform_not_available',
             'This installation connects live accounts of none of these networks.',
@@ -96,7 +98,11 @@ export const createConnectInvite = operation({
       },
     });
     const { id } = writtenRow(rowOf(invites, created.events));
-    return { data: showConnectInvite(call, created, id, true), replayed: created.replayed };
+    const warnings = waiting.map((platform) => ({
+      ...{ code: 'platform_not_connectable', platform, path: `/platforms/${body.platforms.indexOf(platform)}` },
+      message: `${rulesOf(platform).name} cannot be connected here yet, and the link says so: this installation has no app of ${rulesOf(platform).name}`,
+    }));
+    return { data: showConnectInvite(call, created, id, true), replayed: created.replayed, warnings };
   },
 });
 

@@ -6,12 +6,16 @@ import { appOf } from '#infra/platforms/kit/app.ts';
 import { networkOf } from '#infra/platforms/kit/network.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import type { Guest } from '#test/support/guest.ts';
+import type { Caller } from '#test/support/http.ts';
 import { liveWorld } from '#test/support/live-world.ts';
 import { allScopes, type FacebookNetwork, startFacebook } from '#test/support/networks/facebook/index.ts';
 import type { Person } from '#test/support/networks/facebook/state.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
 import { suite } from '#test/support/suite.ts';
+
+const wordsOf = (name: string): string =>
+  `${name} cannot be connected here yet, and the link says so: this installation has no app of ${name}`;
 
 suite('a guest connects pages of facebook', { timeoutMs: 90_000 }, (t) => {
   let network: FacebookNetwork;
@@ -102,6 +106,28 @@ suite('a guest connects pages of facebook', { timeoutMs: 90_000 }, (t) => {
       (await accountsOf(clientId)).map(({ externalId }) => externalId),
       [page.id],
     );
+  });
+
+  t('the answer names each network that cannot be connected here, and says nothing of the others', async () => {
+    const { id } = (await it.world.owner.post('/clients', { name: 'Three', type: 'brand' })).data;
+    const body = { platforms: ['threads', 'facebook', 'x'] };
+    const warningsOf = async (by: Caller, client: string, key?: string) => {
+      const made = await by.post(`/clients/${client}/connect-invites`, body, key === undefined ? {} : { key });
+      assert.equal(made.status, 200, made.text);
+      return (made.body.meta as unknown as { readonly warnings?: readonly Readonly<Record<string, unknown>>[] })
+        .warnings;
+    };
+    const first = await warningsOf(it.world.owner, id, 'three-networks');
+    assert.deepEqual(
+      first?.map(({ code, platform, path, message }) => [code, platform, path, message]),
+      [
+        ['platform_not_connectable', 'threads', '/platforms/0', wordsOf('Threads')],
+        ['platform_not_connectable', 'x', '/platforms/2', wordsOf('X')],
+      ],
+    );
+    assert.deepEqual(await warningsOf(it.world.owner, id, 'three-networks'), first, 'a repeat says it too');
+    const twin = (await it.world.tester.post('/clients', { name: 'Three', type: 'brand' })).data.id;
+    assert.equal(await warningsOf(it.world.tester, twin), undefined, 'the sandbox stands for each');
   });
 
   t('an owner who does not allow posting is told so, and nothing is connected', async () => {
