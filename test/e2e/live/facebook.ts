@@ -12,9 +12,9 @@ import type { Page, Person } from '#test/support/networks/facebook/state.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import { allowed, isOut, type LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld, type Place } from './world.ts';
 
-export const pageOfFacebook = (t: Declare, world: LiveWorld): void => {
+export const pageOfFacebook = (t: Declare, world: LiveWorld): Place => {
   let network: FacebookNetwork;
   let person: Person;
   let page: Page;
@@ -136,4 +136,17 @@ export const pageOfFacebook = (t: Declare, world: LiveWorld): void => {
       return account?.status === 'reauth_required';
     });
   });
+
+  return {
+    platform: 'facebook',
+    connect: (link) => {
+      const owner = network.person();
+      network.pageOf(owner, { name: 'Bakery' });
+      return world.consent(link, 'facebook', owner.id);
+    },
+    shown: (words) =>
+      made()
+        .filter(({ text }) => text === words)
+        .map((one) => network.state.idOf(one)),
+  };
 };

@@ -20,11 +20,11 @@ import {
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import { allowed, isOut, type LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld, type Place } from './world.ts';
 
 const publish = 'POST /:id/media_publish';
 
-export const accountOfInstagram = (t: Declare, world: LiveWorld): void => {
+export const accountOfInstagram = (t: Declare, world: LiveWorld): Place => {
   let network: InstagramNetwork;
   let person: Person;
   let clientId = '';
@@ -185,4 +185,10 @@ export const accountOfInstagram = (t: Declare, world: LiveWorld): void => {
       sparing,
     );
   });
+
+  return {
+    platform: 'instagram',
+    connect: (link) => world.consent(link, 'instagram', network.person().id),
+    shown: (words) => network.state.media.filter(({ caption }) => caption === words).map(({ id }) => id),
+  };
 };

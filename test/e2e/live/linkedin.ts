@@ -7,17 +7,19 @@ import { type LinkedInNetwork, startLinkedIn } from '#test/support/networks/link
 import type { Person } from '#test/support/networks/linkedin/state.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import { allowed, isOut, type LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld, type Place } from './world.ts';
 
-export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
+export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): Place => {
   let network: LinkedInNetwork;
   let person: Person;
   let clientId = '';
   const guest = world.guest();
   let page = '';
+  let versions: readonly string[] = [];
 
   world.join(async (redirectUri) => {
     network = await startLinkedIn({ redirectUri });
+    versions = network.state.versions;
     person = network.person('Ada Lovelace');
     page = network.organization(person).id;
     return { origin: network.origin, env: network.env, close: () => network.close() };
@@ -101,4 +103,14 @@ export const accountsOfLinkedIn = (t: Declare, world: LiveWorld): void => {
       assert.ok(network.state.calls.slice(before + asked.length).every(({ version }) => version === '209901'));
     },
   );
+
+  return {
+    platform: 'linkedin',
+    connect: (link) => {
+      // Some processes still have the version with which they started.
+      network.state.versions = [...versions, ...network.state.versions];
+      return world.consent(link, 'linkedin', network.person('Grace Hopper').id);
+    },
+    shown: (words) => network.state.posts.filter(({ text }) => text.shown === words).map(({ id }) => id),
+  };
 };

@@ -13,9 +13,9 @@ import {
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import { allowed, type LiveWorld } from './world.ts';
+import { allowed, type LiveWorld, type Place } from './world.ts';
 
-export const accountOfPinterest = (t: Declare, world: LiveWorld): void => {
+export const accountOfPinterest = (t: Declare, world: LiveWorld): Place => {
   let network: PinterestNetwork;
   let person: Person;
   let board: Board;
@@ -116,4 +116,15 @@ export const accountOfPinterest = (t: Declare, world: LiveWorld): void => {
       [403, 403],
     );
   });
+
+  return {
+    platform: 'pinterest',
+    connect: (link) => {
+      person = network.person({ businessName: 'Café' });
+      board = network.board(person, { name: 'Rolls' });
+      return world.consent(link, 'pinterest', person.id);
+    },
+    overrides: () => ({ boardId: board.id }),
+    shown: (words) => network.state.pins.filter(({ body }) => body.description === words).map(({ id }) => id),
+  };
 };

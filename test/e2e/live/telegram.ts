@@ -12,13 +12,15 @@ import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
 import type { Process } from '#test/support/processes.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import { isOut, type LiveWorld } from './world.ts';
+import { isOut, type LiveWorld, type Place } from './world.ts';
 
-export const channelOfTelegram = (t: Declare, world: LiveWorld): void => {
+export const channelOfTelegram = (t: Declare, world: LiveWorld): Place => {
   let network: TelegramSimulator;
   let bot: Bot;
   let chat: Chat;
   let group: Chat;
+  /** Of the post to all networks. */
+  let everybody: Chat;
   let pool: pg.Pool;
   let clientId = '';
   const guest = world.guest();
@@ -173,4 +175,28 @@ export const channelOfTelegram = (t: Declare, world: LiveWorld): void => {
     assert.ok(secret.length > 8 && written.join('').length > 5_000);
     for (const form of [secret, Buffer.from(secret).toString('hex')]) assert.ok(!written.join('\n').includes(form));
   });
+
+  return {
+    platform: 'telegram',
+    seen: (words) => {
+      const { messageId = 0 } = network.ledger.find(({ text }) => text === words) ?? {};
+      network.react(everybody, messageId, { '👍': 5 });
+    },
+    connect: async (to) => {
+      everybody = network.chat({ username: 'cafe_of_all' });
+      const visitor = world.guest();
+      const waiting = await visitor.sent(to, { platform: 'telegram', way: 'code', timezone: '' });
+      const { html } = await visitor.get(waiting);
+      const [, command = ''] = /<code class="copy">(\/connect [A-Z2-9]{10})</.exec(html) ?? [];
+      await hearing();
+      network.write(everybody, command);
+      await until('the code is heard', async () => {
+        const sql = 'select from ops.connect_codes where places = $1';
+        return (await pool.query(sql, [[String(everybody.id)]])).rows.length === 1;
+      });
+      assert.equal(await visitor.sent(waiting), to);
+    },
+    shown: (words) =>
+      network.ledger.filter(({ text }) => text === words).map(({ chatId, messageId }) => `${chatId}:${messageId}`),
+  };
 };

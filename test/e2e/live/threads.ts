@@ -12,11 +12,11 @@ import { type Person, problems, startThreads, type ThreadsNetwork } from '#test/
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import { allowed, isOut, type LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld, type Place } from './world.ts';
 
 const publish = 'POST /:id/threads_publish';
 
-export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
+export const accountOfThreads = (t: Declare, world: LiveWorld): Place & { hold(): () => void } => {
   let network: ThreadsNetwork;
   let person: Person;
   let clientId = '';
@@ -154,4 +154,18 @@ export const accountOfThreads = (t: Declare, world: LiveWorld): void => {
     assert.equal((await world.http.post(`/accounts/${account?.id}/disconnect`, {})).status, 200);
     await world.nothingIsKept();
   });
+
+  return {
+    platform: 'threads',
+    /** No picture is ready before it is let go. */
+    hold: () => {
+      network.state.processing.IMAGE = Number.POSITIVE_INFINITY;
+      return () => {
+        network.state.processing.IMAGE = 0;
+        for (const container of network.state.containers.values()) container.looks = 0;
+      };
+    },
+    connect: (link) => world.consent(link, 'threads', network.person().id),
+    shown: (words) => network.state.posts.filter(({ text }) => text === words).map(({ id }) => id),
+  };
 };

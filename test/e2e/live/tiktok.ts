@@ -13,14 +13,14 @@ import { type Person, startTikTok, type TikTokNetwork } from '#test/support/netw
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import type { LiveWorld } from './world.ts';
+import type { LiveWorld, Place } from './world.ts';
 
 type Target = Readonly<Record<string, unknown>>;
 
 const proof = 'MrYmGFtSFSb0FMQcrgGYRdJnZDueUoXT';
 const everyone = { privacyLevel: 'PUBLIC_TO_EVERYONE' };
 
-export const accountOfTikTok = (t: Declare, world: LiveWorld): void => {
+export const accountOfTikTok = (t: Declare, world: LiveWorld): Place => {
   let network: TikTokNetwork;
   let person: Person;
   let clientId = '';
@@ -183,4 +183,15 @@ export const accountOfTikTok = (t: Declare, world: LiveWorld): void => {
       await world.nothingIsKept();
     },
   );
+
+  return {
+    platform: 'tiktok',
+    connect: async (link) => {
+      network.state.isAudited = true;
+      await network.prove(`${world.base}/blobs/`, proof);
+      return world.consent(link, 'tiktok', network.person().id);
+    },
+    overrides: () => everyone,
+    shown: (words) => network.state.posts.filter(({ info }) => info.description === words).map(({ postId }) => postId),
+  };
 };

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { openPool } from '#infra/postgres/pool.ts';
+import type { Platform } from '#schemas/common.ts';
 import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
@@ -13,11 +14,26 @@ import { type UntilOptions, until } from '#test/support/until.ts';
 /** A network as the processes find it. */
 export interface Joined {
   readonly origin: string;
+  /** Origins of its other servers. */
+  readonly others?: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   close(): void;
 }
 
 export type Target = Readonly<Record<string, unknown>>;
+
+/** One of the networks that a post of all of them goes to. */
+export interface Place {
+  readonly platform: Platform;
+  /** Somebody new connects their account through the link. */
+  connect(link: string): Promise<void>;
+  /** Of the variant; `connect` was called. */
+  overrides?(): Readonly<Record<string, unknown>>;
+  /** Ids, as our targets have them, of all that the network itself has with these words, deleted ones too. */
+  shown(words: string): readonly string[] | Promise<readonly string[]>;
+  /** People react to it. Absent: the network counts something of each post. */
+  seen?(words: string): void;
+}
 
 export const isOut = ({ status }: Target): boolean => status === 'published';
 
@@ -55,11 +71,18 @@ export class LiveWorld {
     this.#env = {
       ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },
       ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000' },
-      ...timesEnv({ sweepIntervalMs: 300, deferDelaysMs: [300, 300, 300], reconcileDelaysMs: [0, 500, 1_000] }),
+      ...timesEnv({
+        ...{ sweepIntervalMs: 300, deferDelaysMs: [300, 300, 300], reconcileDelaysMs: [0, 500, 1_000] },
+        // Several, so that a machine that is behind misses not all of them.
+        insightsYoungDelaysMs: [1_000, 10_000, 30_000, 90_000],
+      }),
       ...{ CONSOLE_URL: this.base, BASE_URL: `${this.base}/v1` },
       // The tests poll, all with one key.
       ...{ RATE_LIMIT_PER_MINUTE: '6000', RATE_LIMIT_BURST: '1000' },
-      PRIVATE_TARGETS: this.#networks.map(({ origin }) => new URL(origin).host).join(),
+      PRIVATE_TARGETS: this.#networks
+        .flatMap(({ origin, others = [] }) => [origin, ...others])
+        .map((one) => new URL(one).host)
+        .join(),
       ...Object.assign({}, ...this.#networks.map(({ env }) => env)),
     };
     await this.startApi('');
@@ -111,9 +134,10 @@ export class LiveWorld {
     this.#api = await this.launch('services/api/main.ts', { PORT: String(this.#port), POSTLINE_FAULT: point });
   }
 
-  /** In the place of one that has ended. */
+  /** In the place of one that has ended. @param more settings that stay, also for those that start later */
   async startPublisher(more: Readonly<Record<string, string>> = {}): Promise<void> {
-    this.#publisher = await this.launch('services/publisher/main.ts', more);
+    this.#env = { ...this.#env, ...more };
+    this.#publisher = await this.launch('services/publisher/main.ts');
   }
 
   /** The api was killed by what is asked. */
@@ -176,6 +200,16 @@ export class LiveWorld {
       },
       options,
     );
+  }
+
+  /** Somebody new allows it on the page of the network, and takes the first account where there is a choice. */
+  async consent(link: string, platform: Platform, personId: string): Promise<void> {
+    const guest = this.guest();
+    const page = await guest.sent(link, { platform, way: 'consent', timezone: '' });
+    const { next, html } = await guest.get(await allowed(page, personId));
+    if (next === link) return;
+    assert.ok(next !== null, html);
+    assert.equal(await guest.sent(next, { account: '0' }), link);
   }
 
   async nothingIsKept(): Promise<void> {

@@ -6,9 +6,9 @@ import assert from 'node:assert/strict';
 import { type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
-import { allowed, isOut, type LiveWorld } from './world.ts';
+import { allowed, isOut, type LiveWorld, type Place } from './world.ts';
 
-export const accountOfX = (t: Declare, world: LiveWorld): void => {
+export const accountOfX = (t: Declare, world: LiveWorld): Place => {
   let network: XNetwork;
   let person: Person;
   let clientId = '';
@@ -79,4 +79,10 @@ export const accountOfX = (t: Declare, world: LiveWorld): void => {
     await until('the consent is revoked', () => network.state.refresh.size === ended);
     await world.nothingIsKept();
   });
+
+  return {
+    platform: 'x',
+    connect: (to) => world.consent(to, 'x', network.person().id),
+    shown: (words) => network.state.posts.filter(({ sent }) => sent === words).map(({ id }) => id),
+  };
 };

@@ -12,9 +12,12 @@ import type { Channel } from '#test/support/networks/youtube/state.ts';
 import type { Declare } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 import { uploaded } from '#test/support/uploads.ts';
-import type { LiveWorld } from './world.ts';
+import type { LiveWorld, Place } from './world.ts';
 
-export const channelOfYouTube = (t: Declare, world: LiveWorld): void => {
+export const channelOfYouTube = (
+  t: Declare,
+  world: LiveWorld,
+): Place & { onLastByte(words: string, run: () => void): void } => {
   let network: YouTubeNetwork;
   let channel: Channel;
   let clientId = '';
@@ -133,4 +136,12 @@ export const channelOfYouTube = (t: Declare, world: LiveWorld): void => {
     await until('YouTube has it no longer', () => network.state.deleted.has(handed?.id ?? ''));
     assert.deepEqual(network.state.unheld, []);
   });
+
+  return {
+    platform: 'youtube',
+    /** YouTube has all of the video, and does not answer. */
+    onLastByte: (says, run) => network.script({ route: 'PUT last', says, then: { run, then: 'silent_after' } }),
+    connect: (link) => world.consent(link, 'youtube', network.channel({ title: 'Bakery' }).id),
+    shown: (words) => network.state.videos.filter(({ snippet }) => snippet.description === words).map(({ id }) => id),
+  };
 };
