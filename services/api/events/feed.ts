@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate } from 'node:timers/promises';
 import { pause } from '#contracts/base/pause.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
-import { leafOf } from '#domain/tree.ts';
 import {
   type FeedEnd,
   type FeedFilters,
@@ -117,6 +116,12 @@ const shownOf = async (
   const { schemaVersion = null, occurredAt = null, actor = null, commandId = null } = said;
   const why = { correlationId: said.$correlationId ?? null, causationId: said.$causationId ?? null, commandId };
   const about = { ...place, schemaVersion, occurredAt, actor, ...why, expired: false };
+  const stored = () => ({
+    ...about,
+    data: null,
+    stored: { ...partsOf(event), hash: row.hash.toString('base64') },
+  });
+  if (form === 'stored' && clientIds === null) return stored();
   const data = await deps.store.decode(event).then(
     (decoded) => decoded.data,
     (error: unknown) => {
@@ -127,7 +132,7 @@ const shownOf = async (
   // What a limited key may not see it may not see in the stored form either; what cannot be read may name anybody.
   if (clientIds !== null && (data === null || namesOther(data, clientIds))) return null;
   if (form === 'domain') return { ...about, data };
-  return { ...about, data: null, stored: { ...partsOf(event), hash: leafOf(event).toString('base64') } };
+  return stored();
 };
 
 interface Page {
