@@ -11,6 +11,16 @@ import { listBestTimes } from './analytics/slots.ts';
 import { approveApproval, rejectApproval, requestApprovalChanges } from './approvals/decide.ts';
 import { createApprovalLink, listApprovalLinks, revokeApprovalLink } from './approvals/links.ts';
 import { getApproval, listApprovals } from './approvals/show.ts';
+import {
+  getAccountHistory,
+  getApiKeyHistory,
+  getApprovalHistory,
+  getCampaignHistory,
+  getClientHistory,
+  getMemberHistory,
+  getPostHistory,
+  getWebhookHistory,
+} from './audit/history.ts';
 import type { Operation } from './call/operation.ts';
 import { assignCampaignPosts, unassignCampaignPosts } from './campaigns/assign.ts';
 import { shiftCampaign } from './campaigns/shift.ts';
@@ -158,6 +168,14 @@ export const operations: readonly Operation[] = [
   listTeamInvites,
   createTeamInvite,
   revokeTeamInvite,
+  getAccountHistory,
+  getApiKeyHistory,
+  getApprovalHistory,
+  getCampaignHistory,
+  getClientHistory,
+  getMemberHistory,
+  getPostHistory,
+  getWebhookHistory,
   getAsyncapi,
   listErrors,
   getError,
