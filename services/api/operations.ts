@@ -11,6 +11,7 @@ import { listBestTimes } from './analytics/slots.ts';
 import { approveApproval, rejectApproval, requestApprovalChanges } from './approvals/decide.ts';
 import { createApprovalLink, listApprovalLinks, revokeApprovalLink } from './approvals/links.ts';
 import { getApproval, listApprovals } from './approvals/show.ts';
+import { getApprovalEvidence } from './audit/evidence.ts';
 import {
   getAccountHistory,
   getApiKeyHistory,
@@ -21,6 +22,7 @@ import {
   getPostHistory,
   getWebhookHistory,
 } from './audit/history.ts';
+import { getPostTargetTimeline } from './audit/timeline.ts';
 import type { Operation } from './call/operation.ts';
 import { assignCampaignPosts, unassignCampaignPosts } from './campaigns/assign.ts';
 import { shiftCampaign } from './campaigns/shift.ts';
@@ -170,10 +172,12 @@ export const operations: readonly Operation[] = [
   revokeTeamInvite,
   getAccountHistory,
   getApiKeyHistory,
+  getApprovalEvidence,
   getApprovalHistory,
   getCampaignHistory,
   getClientHistory,
   getMemberHistory,
+  getPostTargetTimeline,
   getPostHistory,
   getWebhookHistory,
   getAsyncapi,

@@ -1,4 +1,6 @@
+import { approvalExample, decidedExample } from '../approvals/examples.ts';
 import type { Tag } from '../call/operation.ts';
+import { targetExample } from '../posts/examples.ts';
 
 export const auditTag: Tag = {
   place: 125,
@@ -31,3 +33,74 @@ export const entryExample = (resource: string, type: string, field: string, valu
   changes: [{ field, old: values[0], new: values[1] }],
   moreChanges: 0,
 });
+
+export const timelineExample = {
+  id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0305',
+  object: 'timeline_entry',
+  step: 'call',
+  at: '2026-01-31T08:00:00.200Z',
+  type: 'TargetNetworkCallObserved',
+  revision: 0,
+  attempt: 1,
+  takeover: null,
+  reason: null,
+  actor: { type: 'service', id: 'publisher' },
+  credential: null,
+  correlationId: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0306',
+  details: {},
+  call: {
+    method: 'POST',
+    host: 'api.x.com',
+    path: '/2/tweets',
+    headers: { authorization: '…', 'content-type': 'application/json' },
+    bodySha256: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+    outcome: 'answered',
+    status: 201,
+    reason: null,
+    answer: '{"data":{"id":"1888"}}',
+    calls: 1,
+    startedAt: '2026-01-31T08:00:00.200Z',
+    endedAt: '2026-01-31T08:00:00.512Z',
+  },
+};
+
+const decided = decidedExample('approved', 'Lovely.');
+
+export const evidenceExample = {
+  id: approvalExample.id,
+  object: 'approval_evidence',
+  approval: decided,
+  requestedAt: approvalExample.createdAt,
+  requestedWith: null,
+  contentHash: approvalExample.contentHash,
+  recountedHash: approvalExample.contentHash,
+  matches: true,
+  links: [],
+  decisions: [
+    {
+      id: '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0307',
+      type: 'ApprovalApproved',
+      at: decided.decidedAt,
+      ...origin,
+      linkId: null,
+      guestName: null,
+      comment: 'Lovely.',
+      reason: null,
+    },
+  ],
+  targets: [
+    {
+      targetId: targetExample.id,
+      accountId: targetExample.accountId,
+      platform: targetExample.platform,
+      status: 'pending',
+      publishedAt: null,
+      externalId: null,
+      permalink: null,
+      postRevision: 0,
+      contentHash: approvalExample.contentHash,
+      matches: true,
+    },
+  ],
+  targetsMatch: true,
+};
