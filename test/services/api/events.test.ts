@@ -162,7 +162,8 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     );
     const ofOne = await all(owner, `clientId=${one}`);
     ok(ofOne.length >= 2 && ofOne.every(({ clientId }) => clientId === one));
-    deepEqual(await all(owner, 'types=NothingOfThisName'), []);
+    deepEqual(await all(owner, 'types=CampaignCreated,PostDrafted'), []);
+    refused(await owner.get('/events?types=NothingOfThisName'), 400, 'invalid_parameter', ['/types']);
   });
 
   t('shows a key that is limited to clients their events alone, and no proof', async () => {
