@@ -45,8 +45,8 @@ const nextYear = (): string => new Date(Date.now() + 300 * 86_400_000).toISOStri
 const pathOf = ({ path }: Operation, id: string): string => path.replace(/\{\w+\}/g, id);
 const withId = operations.filter(({ path, scope }) => scope !== null && /\{\w+\}/.test(path));
 /** Not the slots of a week, which are all there for everybody. */
-/** A history is of one thing, whose foreign id is as an unknown one; its pages and cursors are those of its own test. */
-const isHistory = ({ path }: Pick<Operation, 'path'>): boolean => path.endsWith('/history');
+/** Of one thing, whose foreign id is as an unknown one; pages and cursors are tried by tests of their own. */
+const isHistory = ({ path }: Pick<Operation, 'path'>): boolean => /\/(history|timeline)$/.test(path);
 const lists = operations.filter(
   (one) => one.list && one.scope !== null && one.query?.properties.cursor && !isHistory(one),
 );
