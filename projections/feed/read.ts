@@ -23,6 +23,8 @@ export interface FeedRow {
   /** ISO 8601; never before that of the event ahead of it. */
   readonly at: string;
   readonly clientId: string | null;
+  /** Its leaf. */
+  readonly hash: Buffer;
 }
 
 export interface FeedFilters {
@@ -32,7 +34,7 @@ export interface FeedFilters {
   readonly clientIds?: readonly string[];
 }
 
-/** Events that one page with filters looks at: a page may be empty though more follow. */
+/** Events that one page with filters looks at: a page may be empty though more follow. A stream has an index of its own. */
 const maxLooked = 20_000;
 
 export const feedEnd = async (knex: Knex, workspaceId: string): Promise<FeedEnd> => {
@@ -63,10 +65,11 @@ interface Row {
   readonly type: string;
   readonly at: Date;
   readonly client_id: string | null;
+  readonly hash: Buffer;
 }
 
-const asRow = ({ stream, type, ...row }: Row): FeedRow => ({
-  ...{ stream, type, eventId: row.event_id, clientId: row.client_id, at: row.at.toISOString() },
+const asRow = ({ stream, type, hash, ...row }: Row): FeedRow => ({
+  ...{ stream, type, hash, eventId: row.event_id, clientId: row.client_id, at: row.at.toISOString() },
   ...{ sequence: Number(row.sequence), position: BigInt(row.position), revision: BigInt(row.revision) },
 });
 
@@ -80,10 +83,10 @@ export const feedRows = async (
   { types, stream, clientIds }: FeedFilters,
   { after, limit, until }: { readonly after: number; readonly limit: number; readonly until: number },
 ): Promise<{ readonly rows: readonly FeedRow[]; readonly upTo: number }> => {
-  const isFiltered = types !== undefined || stream !== undefined || clientIds !== undefined;
+  const isFiltered = stream === undefined && (types !== undefined || clientIds !== undefined);
   const last = isFiltered ? Math.min(until, after + maxLooked) : until;
   const query = knex('ops.feed_events')
-    .select('sequence', 'position', 'event_id', 'stream', 'revision', 'type', 'at', 'client_id')
+    .select('sequence', 'position', 'event_id', 'stream', 'revision', 'type', 'at', 'client_id', 'hash')
     .where('workspace_id', workspaceId)
     .andWhere('sequence', '>', after)
     .andWhere('sequence', '<=', last)
@@ -96,19 +99,19 @@ export const feedRows = async (
   return { rows, upTo: rows.length === limit ? (rows.at(-1)?.sequence ?? last) : Math.max(after, last) };
 };
 
-/** Rows with their leaves, for who reads all of the feed. */
+/** Rows in one statement, for who reads all of the feed. */
 export const feedPage = async (
   pool: Pick<Pool, 'query'>,
   workspaceId: string,
   { after, until, limit }: { readonly after: number; readonly until: number; readonly limit: number },
-): Promise<readonly (FeedRow & { readonly hash: Buffer })[]> => {
-  const { rows } = await pool.query<Row & { readonly hash: Buffer }>({
+): Promise<readonly FeedRow[]> => {
+  const { rows } = await pool.query<Row>({
     name: 'feed-page',
     text: `select sequence, position, event_id, stream, revision, type, at, client_id, hash from ops.feed_events
       where workspace_id = $1 and sequence > $2 and sequence <= $3 order by sequence limit $4`,
     values: [workspaceId, after, until, limit],
   });
-  return rows.map((row) => ({ ...asRow(row), hash: row.hash }));
+  return rows.map(asRow);
 };
 
 type Reads = Pick<EventStore, 'read' | 'readWorkspace'>;

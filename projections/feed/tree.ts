@@ -39,13 +39,18 @@ type Queries = Pick<Pool, 'query'>;
 
 /** Up to 256 neighbours of one kept level. */
 const readBlock = async (pool: Queries, workspaceId: string, level: number, from: number): Promise<readonly Hash[]> => {
-  const sql =
+  const found =
     level === 0
-      ? 'select hash from ops.feed_events where workspace_id = $1 and sequence > $2 and sequence <= $2 + $3 order by sequence'
-      : `select hash from ops.feed_subtrees where workspace_id = $1 and level = ${level}
-           and index >= $2 and index < $2 + $3 order by index`;
-  const { rows } = await pool.query<{ readonly hash: Buffer }>(sql, [workspaceId, from, block]);
-  return rows.map(({ hash }) => hash);
+      ? 'ops.feed_events where workspace_id = $1 and sequence > $2 and sequence <= $2 + $3'
+      : `ops.feed_subtrees where workspace_id = $1 and level = ${level} and index >= $2 and index < $2 + $3`;
+  // One value instead of 256 rows.
+  const { rows } = await pool.query<{ readonly hashes: Buffer | null }>({
+    name: `feed-block-${level}`,
+    text: `select string_agg(hash, ''::bytea order by ${level === 0 ? 'sequence' : 'index'}) as hashes from ${found}`,
+    values: [workspaceId, from, block],
+  });
+  const hashes = rows[0]?.hashes ?? Buffer.alloc(0);
+  return frontierOf(0, hashes).hashes;
 };
 
 /** The subtrees of a workspace's feed. It reads each block once: keep it for one question. */

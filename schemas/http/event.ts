@@ -1,5 +1,6 @@
 import { type Static, Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
+import { eventCatalogue } from '#schemas/events.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Defaulted, FreeForm, Maybe, paging, UuidInput, withoutNul } from './common.ts';
 
@@ -8,14 +9,20 @@ import { Defaulted, FreeForm, Maybe, paging, UuidInput, withoutNul } from './com
 const cursorWords =
   'Where the page begins: the `nextCursor` of an answer, or `<epoch>.<sequence>` of an event. Absent: the first event.';
 
-const Types = Type.Array(
-  Type.String({ pattern: '^[A-Za-z]{1,100}$', expects: 'types of events, such as PostDrafted' }),
-  {
-    minItems: 1,
-    maxItems: 50,
-    description: 'Only events of these types, such as `PostDrafted`.',
-  },
-);
+/** Streams that no feed has. */
+const left: readonly string[] = ['request', 'person', 'personemail', 'session'];
+const typeNames = [
+  ...new Set(
+    Object.entries(eventCatalogue).flatMap(([kind, events]) => (left.includes(kind) ? [] : Object.keys(events))),
+  ),
+].sort();
+const StoredEventType = ClosedEnum('StoredEventType', typeNames, 'A type of stored events.');
+
+const Types = Type.Array(StoredEventType, {
+  minItems: 1,
+  maxItems: 50,
+  description: 'Only events of these types, such as `PostDrafted`.',
+});
 
 export const FeedQuery = Type.Object({
   after: Maybe(

@@ -28,7 +28,7 @@ const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
 };
 
-const endOf = async ({ pool }: Admin, workspaceId: string) => {
+const endOf = async ({ pool }: Pick<Admin, 'pool'>, workspaceId: string) => {
   const { rows } = await pool.query<{ readonly epoch: number; readonly size: string | null }>(
     `select (select max(epoch) from ops.feed_epochs) as epoch,
        (select size from ops.feed_heads where workspace_id = $1) as size`,
@@ -38,22 +38,29 @@ const endOf = async ({ pool }: Admin, workspaceId: string) => {
 };
 
 interface Walked {
-  readonly row: FeedRow & { readonly hash: Buffer };
+  readonly row: FeedRow;
   /** Null: a rule of retention dropped it. */
   readonly event: RecordedEvent | null;
 }
 
-/** Every event of the feed up to that size, in order; it says how far it is. */
-async function* walk(admin: Admin, workspaceId: string, size: number): AsyncGenerator<Walked> {
-  let notedAt = performance.now();
-  for (let after = 0; after < size; ) {
-    admin.signal.throwIfAborted();
+/** Every event of the feed up to that size, in order; one page is read while the one before it is used. It says how far it is. */
+async function* walk(admin: Exporting, workspaceId: string, size: number): AsyncGenerator<readonly Walked[]> {
+  const read = async (after: number): Promise<readonly Walked[]> => {
     const rows = await feedPage(admin.pool, workspaceId, { after, until: size, limit: pageEvents });
-    const last = rows.at(-1);
-    if (last === undefined) throw new Error(`the feed lacks event ${after + 1}: it is numbered anew by npm start`);
+    if (rows.length === 0) throw new Error(`the feed lacks event ${after + 1}: npm start numbers it anew`);
     const events = await recordedOf(admin.eventStore, workspaceId, rows);
-    for (const [at, row] of rows.entries()) yield { row, event: events[at] ?? null };
-    after = last.sequence;
+    return rows.map((row, at) => ({ row, event: events[at] ?? null }));
+  };
+  let notedAt = performance.now();
+  let next = size === 0 ? null : read(0);
+  while (next !== null) {
+    admin.signal.throwIfAborted();
+    const page = await next;
+    const after = page.at(-1)?.row.sequence ?? size;
+    next = after < size ? read(after) : null;
+    // A page that is read ahead may fail while nobody waits for it.
+    next?.catch(() => undefined);
+    yield page;
     if (performance.now() - notedAt < noteMs) continue;
     notedAt = performance.now();
     admin.note(`${after} of ${size} events`);
@@ -90,25 +97,22 @@ export const exportFeed = async (admin: Admin, given: Given): Promise<CommandOut
   const folder = path.resolve(given.flag('to') ?? '');
   await mkdir(folder, { recursive: true });
   if ((await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty: name a new folder by --to.`);
-  const workspaceId = await feedOf(admin, given);
+  return writeExport(admin, await feedOf(admin, given), folder);
+};
+
+type Exporting = Pick<Admin, 'pool' | 'eventStore' | 'secrets' | 'operator' | 'signal' | 'note'>;
+
+/** @param folder is there and empty */
+export const writeExport = async (admin: Exporting, workspaceId: string, folder: string): Promise<Shown> => {
   const { epoch, size } = await endOf(admin, workspaceId);
   const now = admin.operator.clock();
   const checkpoint = await checkpointAt(admin.pool, admin.secrets, { workspaceId, epoch, size, now });
-  const [events, leaves] = ['events.ndjson', 'leaves.txt'].map((name) => linesInto(path.join(folder, name))) as [
-    ReturnType<typeof linesInto>,
-    ReturnType<typeof linesInto>,
-  ];
-  let batch: Walked[] = [];
-  const flush = async (): Promise<void> => {
-    await events.write(batch.map(lineOf));
-    await leaves.write(batch.map(({ row }) => row.hash.toString('base64')));
-    batch = [];
-  };
-  for await (const one of walk(admin, workspaceId, size)) {
-    batch.push(one);
-    if (batch.length === pageEvents) await flush();
+  const events = linesInto(path.join(folder, 'events.ndjson'));
+  const leaves = linesInto(path.join(folder, 'leaves.txt'));
+  for await (const page of walk(admin, workspaceId, size)) {
+    await events.write(page.map(lineOf));
+    await leaves.write(page.map(({ row }) => row.hash.toString('base64')));
   }
-  await flush();
   await events.end();
   await leaves.end();
   const manifest = { format: 1, workspaceId, epoch, size, exportedAt: new Date(now).toISOString() };
@@ -168,17 +172,18 @@ const verifyFeed = async (admin: Admin, workspaceId: string, say: (finding: stri
   }
   let frontier: Frontier = emptyFrontier;
   let expired = 0;
-  for await (const { row, event } of walk(admin, workspaceId, size)) {
-    if (event === null) expired += 1;
-    else if (!leafOf(event).equals(row.hash))
-      say(`event ${row.sequence} (${row.type} ${row.eventId} of ${row.stream}) was changed`);
-    if (row.sequence !== frontier.size + 1) say(`event ${frontier.size + 1} is missing in the feed`);
-    frontier = withLeaf(frontier, row.hash);
-    const root = signed.get(frontier.size);
-    if (root !== undefined && rootOf(frontier).toString('base64') !== root) {
-      say(`the first ${frontier.size} events are not those of the checkpoint that was signed`);
+  for await (const page of walk(admin, workspaceId, size))
+    for (const { row, event } of page) {
+      if (event === null) expired += 1;
+      else if (!leafOf(event).equals(row.hash))
+        say(`event ${row.sequence} (${row.type} ${row.eventId} of ${row.stream}) was changed`);
+      if (row.sequence !== frontier.size + 1) say(`event ${frontier.size + 1} is missing in the feed`);
+      frontier = withLeaf(frontier, row.hash);
+      const root = signed.get(frontier.size);
+      if (root !== undefined && rootOf(frontier).toString('base64') !== root) {
+        say(`the first ${frontier.size} events are not those of the checkpoint that was signed`);
+      }
     }
-  }
   for (const one of signed.keys())
     if (one > frontier.size) say(`a checkpoint of ${one} events was signed: the feed has ${size}`);
   return { epoch, events: size, expired, checkpoints: signed.size, root: rootOf(frontier).toString('base64') };

@@ -11,6 +11,20 @@ import { listBestTimes } from './analytics/slots.ts';
 import { approveApproval, rejectApproval, requestApprovalChanges } from './approvals/decide.ts';
 import { createApprovalLink, listApprovalLinks, revokeApprovalLink } from './approvals/links.ts';
 import { getApproval, listApprovals } from './approvals/show.ts';
+import { getApprovalEvidence } from './audit/evidence.ts';
+import { listEvents } from './audit/feed.ts';
+import {
+  getAccountHistory,
+  getApiKeyHistory,
+  getApprovalHistory,
+  getCampaignHistory,
+  getClientHistory,
+  getMemberHistory,
+  getPostHistory,
+  getWebhookHistory,
+} from './audit/history.ts';
+import { getEventGrowth, getEventKeys, getEventProof, listEventCheckpoints } from './audit/proofs.ts';
+import { getPostTargetTimeline } from './audit/timeline.ts';
 import type { Operation } from './call/operation.ts';
 import { assignCampaignPosts, unassignCampaignPosts } from './campaigns/assign.ts';
 import { shiftCampaign } from './campaigns/shift.ts';
@@ -29,8 +43,6 @@ import {
   removeMember,
   revokeTeamInvite,
 } from './console/team.ts';
-import { listEvents } from './events/feed.ts';
-import { getEventGrowth, getEventKeys, getEventProof, listEventCheckpoints } from './events/proofs.ts';
 import { importMedia, presignMedia, registerMedia } from './media/register.ts';
 import { deleteMedia, getMedia, listMedia } from './media/show.ts';
 import { bulkCreatePosts } from './posts/bulk.ts';
@@ -145,11 +157,6 @@ export const operations: readonly Operation[] = [
   cancelWebhookReplay,
   rotateWebhookSecret,
   testWebhook,
-  listEvents,
-  listEventCheckpoints,
-  getEventGrowth,
-  getEventKeys,
-  getEventProof,
   listApiKeys,
   createApiKey,
   revokeApiKey,
@@ -165,6 +172,21 @@ export const operations: readonly Operation[] = [
   listTeamInvites,
   createTeamInvite,
   revokeTeamInvite,
+  getAccountHistory,
+  getApiKeyHistory,
+  getApprovalEvidence,
+  getApprovalHistory,
+  getCampaignHistory,
+  getClientHistory,
+  listEvents,
+  listEventCheckpoints,
+  getEventGrowth,
+  getEventKeys,
+  getEventProof,
+  getMemberHistory,
+  getPostTargetTimeline,
+  getPostHistory,
+  getWebhookHistory,
   getAsyncapi,
   listErrors,
   getError,

@@ -43,6 +43,7 @@ export type ErrorCode =
   | 'too_many_runs'
   | 'invite_full'
   | 'stream_full'
+  | 'history_too_long'
   | 'revision_mismatch'
   | 'validation_failed'
   | 'idempotency_key_reused'

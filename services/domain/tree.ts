@@ -67,7 +67,8 @@ const rootBetween = async (subtrees: Subtrees, from: number, until: number): Pro
   const level = Math.log2(size);
   if (Number.isInteger(level) && from % size === 0) return subtrees({ level, index: from / size });
   const middle = from + splitOf(size);
-  return nodeHash(await rootBetween(subtrees, from, middle), await rootBetween(subtrees, middle, until));
+  const [left, right] = await Promise.all([rootBetween(subtrees, from, middle), rootBetween(subtrees, middle, until)]);
+  return nodeHash(left, right);
 };
 
 /**
@@ -75,29 +76,30 @@ const rootBetween = async (subtrees: Subtrees, from: number, until: number): Pro
  * @param index of the leaf, from 0 and below `size`
  */
 export const inclusionProof = async (subtrees: Subtrees, index: number, size: number): Promise<readonly Hash[]> => {
-  const beside: Hash[] = [];
+  // Asked for at once: those that keep subtrees answer together what lies side by side.
+  const beside: Promise<Hash>[] = [];
   let [from, until] = [0, size];
   while (until - from > 1) {
     const middle = from + splitOf(until - from);
     const isLeft = index < middle;
-    beside.unshift(await (isLeft ? rootBetween(subtrees, middle, until) : rootBetween(subtrees, from, middle)));
+    beside.unshift(isLeft ? rootBetween(subtrees, middle, until) : rootBetween(subtrees, from, middle));
     [from, until] = isLeft ? [from, middle] : [middle, until];
   }
-  return beside;
+  return Promise.all(beside);
 };
 
 /** That the list of `size` leaves begins with that of `former` leaves, 1 to `size` (2.1.4.1). */
 export const consistencyProof = async (subtrees: Subtrees, former: number, size: number): Promise<readonly Hash[]> => {
-  const proof: Hash[] = [];
+  const proof: Promise<Hash>[] = [];
   let [from, until] = [0, size];
   while (former < until) {
     const middle = from + splitOf(until - from);
     const isLeft = former <= middle;
-    proof.unshift(await (isLeft ? rootBetween(subtrees, middle, until) : rootBetween(subtrees, from, middle)));
+    proof.unshift(isLeft ? rootBetween(subtrees, middle, until) : rootBetween(subtrees, from, middle));
     [from, until] = isLeft ? [from, middle] : [middle, until];
   }
   // The former root is known to whoever asks, where it is one subtree of the list.
-  return from === 0 ? proof : [await rootBetween(subtrees, from, until), ...proof];
+  return Promise.all(from === 0 ? proof : [rootBetween(subtrees, from, until), ...proof]);
 };
 
 /** Whether the proof leads from the leaf to the root (2.1.3.2). */

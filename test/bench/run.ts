@@ -37,6 +37,7 @@ const names = [
   'webhooks',
   'neighbour',
   'pull',
+  'feed',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

@@ -139,9 +139,10 @@ def before_load_schema(context, raw_schema):
 
 @schemathesis.hook
 def before_call(context, case, kwargs):
-    """A cursor of a list is signed: no generator can make one."""
-    if case.query and isinstance(case.query.get("cursor"), str) and is_positive(case):
-        del case.query["cursor"]
+    """A cursor comes from an answer, of a list or of the feed: no generator can make one."""
+    for name in ("cursor", "after"):
+        if case.query and isinstance(case.query.get(name), str) and is_positive(case):
+            del case.query[name]
 
 
 def is_positive(case):

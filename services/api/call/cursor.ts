@@ -109,6 +109,26 @@ export const memoryPage = <Row>(
   return { data: shown.map(({ row }) => row), page: { hasMore, cursor, nextCursor } };
 };
 
+/**
+ * One page of rows that never change, the newest first. Each has its place, counted from the oldest one, so that rows which
+ * come between two pages move no other.
+ * @param rows the newest rows below this place, at most so many
+ * @throws Refusal 400 `invalid_cursor`
+ */
+export const placedPage = async <Row extends { readonly place: number }>(
+  operation: string,
+  call: Listing,
+  rows: (below: number, count: number) => Promise<readonly Row[]>,
+): Promise<Many<Row>> => {
+  const { limit, cursor = null } = call.query;
+  const { after, cursorOf } = positionsOf<number>(operation, call);
+  const found = await rows(after ?? Number.POSITIVE_INFINITY, limit + 1);
+  const data = found.slice(0, limit);
+  const last = data.at(-1);
+  const hasMore = found.length > data.length;
+  return { data, page: { hasMore, cursor, nextCursor: hasMore && last !== undefined ? cursorOf(last.place) : null } };
+};
+
 /** Keyset of lists that show the newest first. */
 export const newestFirst = (row: { readonly created_at: string; readonly id: string }) => ({
   createdAt: row.created_at,

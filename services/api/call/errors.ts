@@ -238,6 +238,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The service keeps every change of a resource, at most 2,000 changes or 8 MiB, and this resource has reached that limit. Create a new one: a post with the content of the draft, a webhook endpoint, a client. The full resource still works: it can be published, canceled, turned off, archived or deleted, and its secret can be rotated.',
   },
+  history_too_long: {
+    status: 409,
+    title: 'The history has too many events',
+    about:
+      'One call reads at most 100,000 events of one thing, or 20,000 of a post with its targets and requests for approval, and there are more. Of a post read the history of its requests for approval and the timelines of its targets.',
+  },
   revision_mismatch: {
     status: 412,
     title: 'The resource has changed since you read it',

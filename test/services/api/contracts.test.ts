@@ -136,7 +136,12 @@ suite('contracts', (t) => {
     }
   });
 
-  t('a new key is offered every scope that the role carries', () => {
+  t('a new key is offered every scope that the role carries, and each opens an operation', () => {
+    const used = new Set(operations.flatMap(({ scope }) => scope ?? []));
+    assert.deepEqual(
+      scopes.filter((scope) => !used.has(scope)),
+      [],
+    );
     const { components } = document as unknown as {
       readonly components: { readonly schemas: Readonly<Record<string, { readonly 'x-extensible-enum'?: unknown }>> };
     };

@@ -2,14 +2,13 @@ import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
-import { numberEvents } from '#projections/feed/number.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses } from '#projections/feed/uses.ts';
 import { restored } from '#runtime/work/restores.ts';
 import { refused } from '#test/support/composing.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
+import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { suite } from '#test/support/suite.ts';
-import { until } from '#test/support/until.ts';
 
 /** The feed of a workspace over REST, as auditors read it. */
 
@@ -51,26 +50,18 @@ const isSigned = (note: string, verifiers: readonly string[]): boolean => {
 suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
   let world: World;
   const stopped = new AbortController();
-  let numbering: Promise<void>;
+  let numbering: Numbering;
   t.before(async () => {
     world = await startWorld({ deps: { draining: stopped.signal } });
-    const { eventStore: store, pool } = world;
-    const logger = { info: () => undefined, warn: () => undefined };
-    numbering = (async () => {
-      while (!stopped.signal.aborted) await numberEvents({ store, pool, signal: stopped.signal, logger });
-    })();
+    numbering = startNumbering(world);
   });
   t.after(async () => {
     stopped.abort();
-    await numbering;
+    await numbering?.stop();
     await world?.close();
   });
 
-  const numbered = () =>
-    until('all events are numbered', async () => {
-      const { rows } = await world.pool.query('select position from ops.feed_position');
-      return rows[0]?.position !== null && BigInt(rows[0].position) === (await world.head());
-    });
+  const numbered = () => numbering.numbered();
   const newClient = async (caller: Caller, name: string): Promise<string> => {
     const made = await caller.post('/clients', { name: `${name} ${randomUUID()}`, type: 'brand' });
     equal(made.status, 200, made.text);
@@ -162,7 +153,8 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     );
     const ofOne = await all(owner, `clientId=${one}`);
     ok(ofOne.length >= 2 && ofOne.every(({ clientId }) => clientId === one));
-    deepEqual(await all(owner, 'types=NothingOfThisName'), []);
+    deepEqual(await all(owner, 'types=CampaignCreated,PostDrafted'), []);
+    refused(await owner.get('/events?types=NothingOfThisName'), 400, 'invalid_parameter', ['/types']);
   });
 
   t('shows a key that is limited to clients their events alone, and no proof', async () => {

@@ -10,6 +10,7 @@ import { mintSession } from '#runtime/identity/sessions.ts';
 import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer } from '#test/support/composing.ts';
+import { startNumbering } from '#test/support/numbering.ts';
 import { suite } from '#test/support/suite.ts';
 import { presignBody } from '#test/support/uploads.ts';
 
@@ -80,6 +81,7 @@ suite('reads over HTTP', (t) => {
       reports: reportId,
       webhooks: webhook.data.id,
       members: world.memberId,
+      'api-keys': world.testKey.id,
     };
     const pathOf = (path: string): string =>
       path
@@ -88,7 +90,11 @@ suite('reads over HTTP', (t) => {
         .replace('{runId}', runId)
         .replace('{replayId}', replay.data.id)
         .replace('{deliveryId}', delivery.data.id)
-        .replace('{code}', 'not_found');
+        .replace('{code}', 'not_found')
+        .replace(/\{(sequence|size)\}/, '1');
+    const numbering = startNumbering(world);
+    await numbering.numbered();
+    await numbering.stop();
     const before = await world.head();
     const statuses: Record<string, number> = {};
     const sessions = { store: world.store, secrets: world.secrets, clock: world.deps.clock };

@@ -34,7 +34,10 @@ suite('spoiled inputs', { timeoutMs: 240_000 }, (t) => {
   t.after(() => world.close());
 
   const pathOf = ({ path }: Pick<Operation, 'path'>): string =>
-    path.replace('{key}', 'boardId').replaceAll(/\{\w+\}/g, nowhere);
+    path
+      .replace('{key}', 'boardId')
+      .replace(/\{(sequence|size)\}/, '1')
+      .replaceAll(/\{\w+\}/g, nowhere);
   const send = (operation: Pick<Operation, 'method' | 'path' | 'firstParty'>, body: unknown): Promise<Answered> => {
     const caller = operation.firstParty === true ? console : world.owner;
     return caller.request(operation.method, pathOf(operation), { body });

@@ -2,7 +2,6 @@ import { isUtf8 } from 'node:buffer';
 import { setImmediate } from 'node:timers/promises';
 import { pause } from '#contracts/base/pause.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
-import { leafOf } from '#domain/tree.ts';
 import {
   type FeedEnd,
   type FeedFilters,
@@ -117,6 +116,12 @@ const shownOf = async (
   const { schemaVersion = null, occurredAt = null, actor = null, commandId = null } = said;
   const why = { correlationId: said.$correlationId ?? null, causationId: said.$causationId ?? null, commandId };
   const about = { ...place, schemaVersion, occurredAt, actor, ...why, expired: false };
+  const stored = () => ({
+    ...about,
+    data: null,
+    stored: { ...partsOf(event), hash: row.hash.toString('base64') },
+  });
+  if (form === 'stored' && clientIds === null) return stored();
   const data = await deps.store.decode(event).then(
     (decoded) => decoded.data,
     (error: unknown) => {
@@ -127,7 +132,7 @@ const shownOf = async (
   // What a limited key may not see it may not see in the stored form either; what cannot be read may name anybody.
   if (clientIds !== null && (data === null || namesOther(data, clientIds))) return null;
   if (form === 'domain') return { ...about, data };
-  return { ...about, data: null, stored: { ...partsOf(event), hash: leafOf(event).toString('base64') } };
+  return stored();
 };
 
 interface Page {
@@ -236,6 +241,7 @@ export const listEvents = operation({
   method: 'GET',
   path: '/events',
   tag: auditTag,
+  noun: 'event',
   summary: 'Read every event of the workspace in one order',
   description:
     'Events come in the order in which the store took them, numbered from 1 without a gap; events of `request` streams, which remember calls for a day, are no part of it. `nextCursor` is always answered, also on an empty page: pass it as `after`, with `wait` to be answered once something happens. With a filter a page may be empty though more follows; `hasMore` says so. After a restore the numbers of lost events are given again, in a new epoch: a cursor of a lost event is `invalid_cursor`, and `detail` says where to read on. A key that is limited to clients gets events of its clients alone, and sees gaps. With `Accept: application/x-ndjson` all events up to now come as lines, at most two such answers of a workspace at once; an answer that ends early, because the service restarts, goes on after the `cursor` of its last line. Each use is recorded with its credential, filter, range and hour.',

@@ -21,7 +21,7 @@ import { auditTag, exampleCheckpoint, exampleGrowth, exampleKeys, exampleProof }
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-const shared = { tag: auditTag, limited: 'refused', idempotent: 'none' } as const;
+const shared = { tag: auditTag, noun: 'event', limited: 'refused', idempotent: 'none' } as const;
 
 const sign = ({ deps, workspaceId }: Asking, { epoch }: FeedEnd, size: number) =>
   checkpointAt(deps.pool, deps.secrets, { workspaceId, epoch, size, now: deps.clock() });
