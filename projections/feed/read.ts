@@ -116,12 +116,18 @@ export const feedPage = async (
 
 type Reads = Pick<EventStore, 'read' | 'readWorkspace'>;
 
-/** Reads of single streams at once. */
-const readsAtOnce = 8;
+/** Reads of single streams at once, and events of one such read. */
+const readsAtOnce = 4;
+const runEvents = 16;
 const pageEvents = 500;
+/** Bytes of events after which an answer ends: an event may have half a megabyte, and a page of the store eight. */
+const maxBytes = 4 * 1_024 * 1_024;
+
+const bytesOf = ({ data, metadata }: RecordedEvent): number => data.length + metadata.length;
 
 /**
- * What the rows say, in their order. Null: the store no longer has the event, because its rule of retention dropped it.
+ * What the rows say, in their order: of the first of them alone, at least of one, where all would be too many bytes. Null: the
+ * store no longer has the event, because its rule of retention dropped it.
  * @throws EventStoreError `unavailable`
  */
 export const recordedOf = async (
@@ -132,37 +138,65 @@ export const recordedOf = async (
   const [first, last] = [rows[0], rows.at(-1)];
   if (first === undefined || last === undefined) return [];
   const isDense = last.sequence - first.sequence < 2 * rows.length;
-  const found = isDense ? await inOneGo(store, workspaceId, first, last) : await byStream(store, rows);
-  return rows.map(({ eventId }) => found.get(eventId) ?? null);
+  const { found, upTo } = isDense ? await inOneGo(store, workspaceId, rows) : await byStream(store, rows);
+  return rows.filter(({ sequence }) => sequence <= upTo).map(({ eventId }) => found.get(eventId) ?? null);
 };
 
-const inOneGo = async (store: Reads, workspaceId: string, first: FeedRow, last: FeedRow) => {
+interface Found {
+  readonly found: ReadonlyMap<string, RecordedEvent>;
+  /** The last sequence that was looked for. */
+  readonly upTo: number;
+}
+
+const inOneGo = async (store: Reads, workspaceId: string, rows: readonly FeedRow[]): Promise<Found> => {
+  const [first, last] = [rows[0], rows.at(-1)] as [FeedRow, FeedRow];
   const found = new Map<string, RecordedEvent>();
+  let bytes = 0;
   for (let begin: { from: bigint } | { after: bigint | null } = { from: first.position }; ; ) {
     const page = await store.readWorkspace(workspaceId, { ...begin, until: last.position, limit: pageEvents });
-    for (const event of page.events) found.set(event.id, event);
-    if (page.isEnd) return found;
-    begin = { after: page.next };
+    for (const event of page.events) {
+      found.set(event.id, event);
+      bytes += bytesOf(event);
+    }
+    if (page.isEnd) return { found, upTo: last.sequence };
+    const { next } = page;
+    const read = rows.findLast(({ position }) => next !== null && position <= next);
+    if (bytes >= maxBytes && read !== undefined) return { found, upTo: read.sequence };
+    begin = { after: next };
   }
 };
 
-const byStream = async (store: Reads, rows: readonly FeedRow[]) => {
+const byStream = async (store: Reads, rows: readonly FeedRow[]): Promise<Found> => {
   const found = new Map<string, RecordedEvent>();
+  let bytes = 0;
+  let upTo = 0;
+  for (let from = 0; from < rows.length && bytes < maxBytes; from += readsAtOnce * runEvents) {
+    const part = rows.slice(from, from + readsAtOnce * runEvents);
+    await inParallel(runsOf(part), readsAtOnce, async (run) => {
+      const [head] = run as [FeedRow];
+      const events = await store.read(head.stream, { from: head.revision, limit: run.length });
+      for (const event of events) {
+        found.set(event.id, event);
+        bytes += bytesOf(event);
+      }
+    });
+    upTo = part.at(-1)?.sequence ?? upTo;
+  }
+  return { found, upTo };
+};
+
+/** Rows that follow each other in one stream. */
+const runsOf = (rows: readonly FeedRow[]): readonly (readonly FeedRow[])[] => {
   const runs: FeedRow[][] = [];
   const open = new Map<string, FeedRow[]>();
   for (const row of rows) {
     const run = open.get(row.stream);
-    if (run !== undefined && run.at(-1)?.revision === row.revision - 1n) run.push(row);
+    if (run !== undefined && run.length < runEvents && run.at(-1)?.revision === row.revision - 1n) run.push(row);
     else {
       const begun = [row];
       runs.push(begun);
       open.set(row.stream, begun);
     }
   }
-  await inParallel(runs, readsAtOnce, async (run) => {
-    const [head] = run as [FeedRow];
-    const events = await store.read(head.stream, { from: head.revision, limit: run.length });
-    for (const event of events) found.set(event.id, event);
-  });
-  return found;
+  return runs;
 };

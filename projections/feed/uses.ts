@@ -12,6 +12,10 @@ export interface FeedUse {
   readonly range: readonly [first: number, last: number] | null;
 }
 
+/** Different things that one credential may ask in an hour and have a row of their own; those beyond share one. */
+const maxAsked = 200;
+const others = 'others';
+
 /** One row for a credential, what it asks and an hour: a caller that polls adds no row at each poll. */
 export const noteFeedUse = async (
   pool: Pick<Pool, 'query'>,
@@ -19,8 +23,14 @@ export const noteFeedUse = async (
 ): Promise<void> => {
   await pool.query({
     name: 'feed-use',
-    text: `insert into ops.audit_reads as r (workspace_id, hour, credential, asked, first_sequence, last_sequence)
-      values ($1, date_trunc('hour', now()), $2, $3, $4, $5)
+    text: `with mine as (
+        select asked from ops.audit_reads
+        where workspace_id = $1 and hour = date_trunc('hour', now()) and credential = $2 limit ${maxAsked + 1}
+      )
+      insert into ops.audit_reads as r (workspace_id, hour, credential, asked, first_sequence, last_sequence)
+      select $1, date_trunc('hour', now()), $2,
+        case when (select count(*) from mine) < ${maxAsked} or $3 in (select asked from mine) then $3 else '${others}' end,
+        $4::int8, $5::int8
       on conflict (workspace_id, hour, credential, asked) do update set times = r.times + 1,
         first_sequence = least(r.first_sequence, excluded.first_sequence),
         last_sequence = greatest(r.last_sequence, excluded.last_sequence)`,

@@ -49,7 +49,7 @@ async function* walk(admin: Exporting, workspaceId: string, size: number): Async
     const rows = await feedPage(admin.pool, workspaceId, { after, until: size, limit: pageEvents });
     if (rows.length === 0) throw new Error(`the feed lacks event ${after + 1}: npm start numbers it anew`);
     const events = await recordedOf(admin.eventStore, workspaceId, rows);
-    return rows.map((row, at) => ({ row, event: events[at] ?? null }));
+    return rows.slice(0, events.length).map((row, at) => ({ row, event: events[at] ?? null }));
   };
   let notedAt = performance.now();
   let next = size === 0 ? null : read(0);

@@ -153,11 +153,12 @@ const pageOf = async (
   );
   const recorded = await recordedOf(deps.store.stored, workspaceId, found.rows);
   const events: FeedEvent[] = [];
-  for (const [at, row] of found.rows.entries()) {
+  for (const [at, row] of found.rows.slice(0, recorded.length).entries()) {
     const shown = await shownOf(call, epoch, row, recorded[at] ?? null);
     if (shown !== null) events.push(shown);
   }
-  return { events, upTo: found.upTo };
+  const isCut = recorded.length < found.rows.length;
+  return { events, upTo: isCut ? (found.rows[recorded.length - 1]?.sequence ?? place.after) : found.upTo };
 };
 
 const noteUse = async (call: FeedCall, first: number, last: number): Promise<void> => {
@@ -246,6 +247,7 @@ export const listEvents = operation({
   description:
     'Events come in the order in which the store took them, numbered from 1 without a gap; events of `request` streams, which remember calls for a day, are no part of it. `nextCursor` is always answered, also on an empty page: pass it as `after`, with `wait` to be answered once something happens. With a filter a page may be empty though more follows; `hasMore` says so. After a restore the numbers of lost events are given again, in a new epoch: a cursor of a lost event is `invalid_cursor`, and `detail` says where to read on. A key that is limited to clients gets events of its clients alone, and sees gaps. With `Accept: application/x-ndjson` all events up to now come as lines, at most two such answers of a workspace at once; an answer that ends early, because the service restarts, goes on after the `cursor` of its last line. Each use is recorded with its credential, filter, range and hour.',
   scope: 'events.read',
+  notesUse: true,
   limited: 'filtered',
   idempotent: 'none',
   cost: 2,

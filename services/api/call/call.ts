@@ -1,5 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { within } from '#contracts/base/pause.ts';
+import { noteFeedUse } from '#projections/feed/uses.ts';
 import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
 import { type CommandContext, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
@@ -49,11 +50,22 @@ interface Step {
   readonly giveBack?: Work<void>;
 }
 
+/** Who reads what happened is recorded before it is answered. */
+const noteUse = async ({ operation, principal, params, query }: CalledState, { deps }: CallTools): Promise<void> => {
+  if (principal === null) return;
+  const { limit: _limit, cursor: _cursor, ...asked } = query as Readonly<Record<string, unknown>>;
+  await noteFeedUse(deps.pool, {
+    ...{ workspaceId: principal.workspaceId, credential: `${principal.kind} ${principal.id}`, range: null },
+    asked: JSON.stringify({ operation: operation.id, ...(params as object), ...asked }),
+  });
+};
+
 /** @throws Refusal, Rejection, or the error of a store */
 const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
   const { operation } = state;
   const { callMs } = tools.patience;
   const principal = state.principal ?? nobody;
+  if (operation.scope === 'events.read' && operation.notesUse !== true) await noteUse(state, tools);
   const work: Promise<Answer> = operation.handle(callOf(state, wire, tools) as Call<never, never, never>);
   const made = await within(callMs, work, tooLate);
   if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {

@@ -173,6 +173,8 @@ interface Promised {
   readonly limited: LimitRule;
   /** A rule on top of the scope: the least role that may do it. */
   readonly role?: Role;
+  /** It records itself what was read of the feed; other operations of auditors are recorded as they are called. */
+  readonly notesUse?: true;
   /** For the console: a session of a member, no key and no OAuth token. */
   readonly firstParty?: true;
   /** `required` and `accepted` honour Idempotency-Key; `none` ignores it. */

@@ -3,11 +3,14 @@ import { createPublicKey, randomUUID, verify } from 'node:crypto';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
-import { feedUses } from '#projections/feed/uses.ts';
+import { feedUses, noteFeedUse } from '#projections/feed/uses.ts';
+import { EventCodec } from '#runtime/eventing/codec.ts';
 import { restored } from '#runtime/work/restores.ts';
+import { contextOf } from '#services/workflows/provision.ts';
 import { refused } from '#test/support/composing.ts';
 import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
+import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** The feed of a workspace over REST, as auditors read it. */
@@ -51,8 +54,9 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
   let world: World;
   const stopped = new AbortController();
   let numbering: Numbering;
+  const keys = new TestKeys();
   t.before(async () => {
-    world = await startWorld({ deps: { draining: stopped.signal } });
+    world = await startWorld({ codec: new EventCodec(keys), deps: { draining: stopped.signal } });
     numbering = startNumbering(world);
   });
   t.after(async () => {
@@ -270,7 +274,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
   });
 
   t('each use is recorded with its credential, filter and range', async () => {
-    const { owner, workspaceId, liveKey } = await world.agency();
+    const { owner, workspaceId, liveKey, memberId } = await world.agency();
     await numbered();
     const events = await all(owner);
     await all(owner);
@@ -284,6 +288,83 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     equal(whole?.times, 2);
     deepEqual(whole?.range, [1, events.length]);
     deepEqual(await all(owner), events, 'no use is a part of the feed');
+    await owner.get('/events/1/proof');
+    await owner.get(`/members/${memberId}/history`);
+    const [proof, history] = ['getEventProof', 'getMemberHistory'].map((id) => ({ operation: id }));
+    const asked = (await feedUses(world.pool, workspaceId, 10)).map((one) => one.asked);
+    ok(asked.includes(JSON.stringify({ ...proof, sequence: '1' })), asked.join());
+    ok(asked.includes(JSON.stringify({ ...history, id: memberId })), asked.join());
+  });
+
+  t('a credential that asks a thousand things in an hour takes two hundred rows and one', async () => {
+    const workspaceId = randomUUID();
+    const note = (asked: string) =>
+      noteFeedUse(world.pool, { workspaceId, credential: 'apikey 1', asked, range: null });
+    for (let at = 0; at < 230; at += 1) await note(`thing ${at}`);
+    await note('thing 3');
+    const uses = await feedUses(world.pool, workspaceId, 1_000);
+    equal(uses.length, 201);
+    equal(uses.find(({ asked }) => asked === 'others')?.times, 30);
+    equal(uses.find(({ asked }) => asked === 'thing 3')?.times, 2);
+  });
+
+  t('a page of large events ends early, and the next one goes on', async () => {
+    const { owner, workspaceId, memberId } = await world.agency();
+    const metadata = Buffer.from(
+      JSON.stringify({
+        ...{ workspaceId, partitionKey: 'p', actor: { type: 'member', id: memberId }, commandId: 'c' },
+        ...{ $correlationId: 'c', $causationId: 'c', occurredAt: '2026-01-31T08:00:00.000Z', schemaVersion: 1 },
+      }),
+    );
+    const large = { large: 'x'.repeat(400_000) };
+    const streams = [`post-${randomUUID()}`, `post-${randomUUID()}`] as const;
+    for (let at = 0; at < 30; at += 1) {
+      const [stream, revision] = [streams[at % 2] as string, BigInt(Math.floor(at / 2))];
+      const event = { id: randomUUID(), type: 'PostDrafted', data: Buffer.from(JSON.stringify(large)), metadata };
+      await world.eventStore.append(stream, revision === 0n ? 'none' : revision - 1n, [
+        { ...event, partitionKey: 'p', workspaceId },
+      ]);
+    }
+    await numbered();
+    for (const query of ['', `&stream=${streams[0]}`]) {
+      const first = await read(owner, `?limit=500&form=stored${query}`);
+      if (query === '') deepEqual([first.events.length < 30, first.page?.hasMore], [true, true]);
+    }
+  });
+
+  t('an erased client reads as null, and the proofs stay', async () => {
+    const { owner, workspaceId } = await world.agency();
+    const clientId = randomUUID();
+    const connected = {
+      clientId,
+      platform: 'x',
+      network: 'sandbox',
+      externalId: 'e',
+      username: 'ada',
+      displayName: 'Ada',
+    };
+    const accountId = randomUUID();
+    await world.store.append(
+      `account-${accountId}`,
+      -1,
+      [
+        {
+          type: 'AccountConnected',
+          data: { ...connected, avatarUrl: null, scopes: [], expiresAt: null, timezone: null, inviteId: null },
+        },
+      ],
+      contextOf(world.operator, workspaceId),
+      `account-${accountId}`,
+    );
+    await numbered();
+    const before = await all(owner, `stream=account-${accountId}`);
+    equal(before[0]?.data?.username, 'ada');
+    const [kept] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    keys.destroy(clientId);
+    const [after] = await all(owner, `stream=account-${accountId}`);
+    deepEqual([after?.data?.username, after?.data?.displayName, after?.expired], [null, null, false]);
+    const [now] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    equal(now?.note, kept?.note);
   });
 
   t('refuses a cursor that a restore took back, and says where to read on', async () => {
