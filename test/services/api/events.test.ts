@@ -329,6 +329,12 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     for (const query of ['', `&stream=${streams[0]}`]) {
       const first = await read(owner, `?limit=500&form=stored${query}`);
       if (query === '') deepEqual([first.events.length < 30, first.page?.hasMore], [true, true]);
+      const whole = await all(owner, `limit=500&form=stored${query}`);
+      const wanted = (await ofStore(workspaceId)).filter(({ stream }) => query === '' || stream === streams[0]);
+      deepEqual(
+        whole.map(({ id }) => id),
+        wanted.map(({ id }) => id),
+      );
     }
   });
 
