@@ -86,9 +86,13 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     }
   };
   const ofStore = async (workspaceId: string): Promise<readonly RecordedEvent[]> => {
-    const { events, isEnd } = await world.eventStore.readWorkspace(workspaceId, { after: null, limit: 10_000 });
-    ok(isEnd);
-    return events.filter(({ stream }) => !stream.startsWith('request-'));
+    const found: RecordedEvent[] = [];
+    for (let after: bigint | null = null; ; ) {
+      const page = await world.eventStore.readWorkspace(workspaceId, { after, limit: 10_000 });
+      found.push(...page.events.filter(({ stream }) => !stream.startsWith('request-')));
+      if (page.isEnd) return found;
+      after = page.next;
+    }
   };
 
   t('has every event of the workspace in the order of the store, and no other one', async () => {
