@@ -5,6 +5,7 @@ import { emptyFrontier, type Frontier, leafOf } from '#domain/tree.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { beginEpoch, type Reached } from './epochs.ts';
+import { isInFeed } from './read.ts';
 import { frontierOf, grow, type KeptSubtree } from './tree.ts';
 
 /**
@@ -13,9 +14,6 @@ import { frontierOf, grow, type KeptSubtree } from './tree.ts';
  * numbers; if we die after it, it goes on behind them. A second process that has not noticed that it lost its lease moves
  * nothing, because the position is no longer the one it read from.
  */
-
-/** Streams that no feed has: what `request` streams hold is kept for a day, and is no event of the domain. */
-const left: ReadonlySet<string> = new Set(['request']);
 
 /** Events of one statement. */
 const maxBatch = 500;
@@ -143,7 +141,7 @@ class Numbers {
   /** False: another process has written, or a restore was declared: what this one knows is of former times. */
   async write(batch: readonly RecordedEvent[]): Promise<boolean> {
     const ours = batch.flatMap((event) => {
-      const workspaceId = left.has(kindOf(event.stream)) ? null : workspaceOf(event.metadata);
+      const workspaceId = isInFeed(event.stream) ? workspaceOf(event.metadata) : null;
       return workspaceId === null ? [] : [{ workspaceId, event }];
     });
     await this.#loadHeads(ours.map(({ workspaceId }) => workspaceId));

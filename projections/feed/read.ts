@@ -1,7 +1,9 @@
+import { isUtf8 } from 'node:buffer';
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
+import { kindOf } from '#schemas/topics.ts';
 
 /** Reads a workspace's feed: which events a page has is asked of Postgres, what they say of the store. */
 
@@ -37,12 +39,13 @@ export interface FeedFilters {
 /** Events that one page with filters looks at: a page may be empty though more follow. A stream has an index of its own. */
 const maxLooked = 20_000;
 
-export const feedEnd = async (knex: Knex, workspaceId: string): Promise<FeedEnd> => {
-  const { rows } = await knex.raw<{ rows: { epoch: number; size: string | null }[] }>(
-    `select (select max(epoch) from ops.feed_epochs) as epoch,
-       (select size from ops.feed_heads where workspace_id = ?) as size`,
-    [workspaceId],
-  );
+export const feedEnd = async (pool: Pick<Pool, 'query'>, workspaceId: string): Promise<FeedEnd> => {
+  const { rows } = await pool.query<{ readonly epoch: number | null; readonly size: string | null }>({
+    name: 'feed-end',
+    text: `select (select max(epoch) from ops.feed_epochs) as epoch,
+      (select size from ops.feed_heads where workspace_id = $1) as size`,
+    values: [workspaceId],
+  });
   return { epoch: rows[0]?.epoch ?? 1, size: Number(rows[0]?.size ?? 0) };
 };
 
@@ -112,6 +115,16 @@ export const feedPage = async (
     values: [workspaceId, after, until, limit],
   });
   return rows.map(asRow);
+};
+
+/** What `request` streams hold is kept for a day, and is no event of the domain: no feed has it. */
+export const isInFeed = (stream: string): boolean => kindOf(stream) !== 'request';
+
+/** What the event says and who said it, as text; base64 where the bytes are none. */
+export const textsOf = ({ data, metadata }: Pick<RecordedEvent, 'data' | 'metadata'>) => {
+  const encoding = isUtf8(data) && isUtf8(metadata) ? 'utf8' : 'base64';
+  const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString(encoding);
+  return { data: textOf(data), metadata: textOf(metadata), encoding };
 };
 
 type Reads = Pick<EventStore, 'read' | 'readWorkspace'>;

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
@@ -7,7 +6,7 @@ import { finished } from 'node:stream/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { emptyFrontier, type Frontier, leafOf, rootOf, withLeaf } from '#domain/tree.ts';
-import { type FeedRow, feedPage, recordedOf } from '#projections/feed/read.ts';
+import { type FeedRow, feedEnd, feedPage, isInFeed, recordedOf, textsOf } from '#projections/feed/read.ts';
 import { checkpointAt, checkpointsOf, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses } from '#projections/feed/uses.ts';
 import { compareWithReplay } from '#projections/verify.ts';
@@ -26,15 +25,6 @@ const noteMs = 2_000;
 const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   const workspace = await workspaceOf(admin, given.flag('workspace'));
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
-};
-
-const endOf = async ({ pool }: Pick<Admin, 'pool'>, workspaceId: string) => {
-  const { rows } = await pool.query<{ readonly epoch: number; readonly size: string | null }>(
-    `select (select max(epoch) from ops.feed_epochs) as epoch,
-       (select size from ops.feed_heads where workspace_id = $1) as size`,
-    [workspaceId],
-  );
-  return { epoch: rows[0]?.epoch ?? 1, size: Number(rows[0]?.size ?? 0) };
 };
 
 interface Walked {
@@ -71,9 +61,7 @@ const lineOf = ({ row, event }: Walked): string => {
   const { sequence, eventId: id, stream, revision, type, at, clientId } = row;
   const place = { sequence, id, stream, revision: Number(revision), type, at, clientId };
   if (event === null) return JSON.stringify({ ...place, expired: true });
-  const encoding = isUtf8(event.data) && isUtf8(event.metadata) ? 'utf8' : 'base64';
-  const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString(encoding);
-  return JSON.stringify({ ...place, encoding, metadata: textOf(event.metadata), data: textOf(event.data) });
+  return JSON.stringify({ ...place, ...textsOf(event) });
 };
 
 /** A file that is written line by line; a full buffer is waited for. */
@@ -104,7 +92,7 @@ type Exporting = Pick<Admin, 'pool' | 'eventStore' | 'secrets' | 'operator' | 's
 
 /** @param folder is there and empty */
 export const writeExport = async (admin: Exporting, workspaceId: string, folder: string): Promise<Shown> => {
-  const { epoch, size } = await endOf(admin, workspaceId);
+  const { epoch, size } = await feedEnd(admin.pool, workspaceId);
   const now = admin.operator.clock();
   const checkpoint = await checkpointAt(admin.pool, admin.secrets, { workspaceId, epoch, size, now });
   const events = linesInto(path.join(folder, 'events.ndjson'));
@@ -156,7 +144,7 @@ const maxFindings = 20;
 
 /** Holds the feed against the store, and everything that was signed against the feed. */
 const verifyFeed = async (admin: Admin, workspaceId: string, say: (finding: string) => void) => {
-  const { epoch, size } = await endOf(admin, workspaceId);
+  const { epoch, size } = await feedEnd(admin.pool, workspaceId);
   const signed = new Map<number, string>();
   for (let before: { epoch: number; size: number } | null = null; ; ) {
     const found: readonly { epoch: number; size: number; root: string }[] = await checkpointsOf(
@@ -194,7 +182,7 @@ const verifyOrder = async (admin: Admin, workspaceId: string, size: number, say:
   let counted = 0;
   for (let after: bigint | null = null; counted < size; ) {
     const page = await admin.eventStore.readWorkspace(workspaceId, { after, limit: pageEvents });
-    const ours = page.events.filter(({ stream }) => !stream.startsWith('request-')).slice(0, size - counted);
+    const ours = page.events.filter(({ stream }) => isInFeed(stream)).slice(0, size - counted);
     const rows = await feedPage(admin.pool, workspaceId, {
       after: counted,
       until: counted + ours.length,

@@ -1,4 +1,3 @@
-import { isUtf8 } from 'node:buffer';
 import { setImmediate } from 'node:timers/promises';
 import { pause } from '#contracts/base/pause.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
@@ -10,6 +9,7 @@ import {
   feedRows,
   keptOf,
   recordedOf,
+  textsOf,
 } from '#projections/feed/read.ts';
 import { noteFeedUse } from '#projections/feed/uses.ts';
 import { InvalidEvent } from '#runtime/eventing/codec.ts';
@@ -66,12 +66,6 @@ const filtersOf = ({ principal: { clientIds }, query: { types, stream, clientId 
   };
 };
 
-const partsOf = ({ data, metadata }: RecordedEvent) => {
-  const encoding = isUtf8(data) && isUtf8(metadata) ? 'utf8' : 'base64';
-  const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString(encoding);
-  return { data: textOf(data), metadata: textOf(metadata), encoding };
-};
-
 /** What the event says of who, when and why: as it is stored, so that an event which cannot be read still says it. */
 interface Said {
   readonly schemaVersion?: number;
@@ -119,7 +113,7 @@ const shownOf = async (
   const stored = () => ({
     ...about,
     data: null,
-    stored: { ...partsOf(event), hash: row.hash.toString('base64') },
+    stored: { ...textsOf(event), hash: row.hash.toString('base64') },
   });
   if (form === 'stored' && clientIds === null) return stored();
   const data = await deps.store.decode(event).then(
@@ -186,7 +180,7 @@ const endBehind = async (
   const until = performance.now() + query.wait * 1_000;
   waiting.take(taker);
   try {
-    for (let end = now; ; end = await feedEnd(deps.knex, workspaceId)) {
+    for (let end = now; ; end = await feedEnd(deps.pool, workspaceId)) {
       const left = until - performance.now();
       if (end.size > after || end.epoch !== now.epoch || left <= 0 || draining.aborted) return end;
       await pause(Math.min(lookMs, left), draining);
@@ -198,7 +192,7 @@ const endBehind = async (
 
 const readPage = async (call: FeedCall): Promise<Many<FeedEvent>> => {
   const { deps, workspaceId, query } = call;
-  const begun = await feedEnd(deps.knex, workspaceId);
+  const begun = await feedEnd(deps.pool, workspaceId);
   const after = await startOf(call, begun);
   const { epoch, size } = await endBehind(call, after, begun);
   const { events, upTo } = await pageOf(call, epoch, { after, until: size, limit: query.limit });
@@ -217,14 +211,9 @@ const linesAtOnce = 500;
 const readLines = async (call: FeedCall): Promise<LineStream> => {
   const { deps, workspaceId, principal } = call;
   const taker = { workspaceId: principal.liveWorkspaceId };
-  const { epoch, size } = await feedEnd(deps.knex, workspaceId);
+  const { epoch, size } = await feedEnd(deps.pool, workspaceId);
   const after = await startOf(call, { epoch, size });
   await noteUse(call, after + 1, size);
-  if (!streams.admits(taker, false)) {
-    const detail = 'Two answers in lines are being read by this workspace already, or too many by all together.';
-    throw new Refusal('unavailable', detail, { headers: { 'Retry-After': '5' } });
-  }
-  streams.take(taker);
   const { draining = never } = deps;
   async function* lines(): AsyncGenerator<string> {
     for (let from = after; from < size && !draining.aborted; ) {
@@ -234,7 +223,15 @@ const readLines = async (call: FeedCall): Promise<LineStream> => {
       await setImmediate();
     }
   }
-  return { lines: lines(), type: ndjson, ended: () => streams.give(taker) };
+  const begin = () => {
+    if (!streams.admits(taker, false)) {
+      const detail = 'Two answers in lines are being read by this workspace already, or too many by all together.';
+      throw new Refusal('unavailable', detail, { headers: { 'Retry-After': '5' } });
+    }
+    streams.take(taker);
+    return { lines: lines(), ended: () => streams.give(taker) };
+  };
+  return { type: ndjson, begin };
 };
 
 export const listEvents = operation({

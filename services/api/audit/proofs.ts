@@ -52,7 +52,7 @@ export const listEventCheckpoints = operation({
   example: { data: exampleCheckpoint },
   handle: async (call) => {
     const { deps, workspaceId, query } = call;
-    const end = await feedEnd(deps.knex, workspaceId);
+    const end = await feedEnd(deps.pool, workspaceId);
     if (query.cursor === undefined && end.size > 0) await sign(call, end, end.size);
     return listPage('listEventCheckpoints', call, {
       rows: async ({
@@ -88,7 +88,7 @@ export const getEventProof = operation({
   example: { data: exampleProof },
   handle: async (call) => {
     const { deps, workspaceId, params, query } = call;
-    const end = await feedEnd(deps.knex, workspaceId);
+    const end = await feedEnd(deps.pool, workspaceId);
     const size = sizeWithin(query.size, end);
     const sequence = Number(params.sequence);
     if (sequence > size) throw notFound('event');
@@ -116,7 +116,7 @@ export const getEventGrowth = operation({
   example: { data: exampleGrowth },
   handle: async (call) => {
     const { deps, workspaceId, params, query } = call;
-    const end = await feedEnd(deps.knex, workspaceId);
+    const end = await feedEnd(deps.pool, workspaceId);
     const size = sizeWithin(query.size, end);
     const former = sizeWithin(Number(params.size), { ...end, size });
     const proof = texts(await consistencyProof(subtreesOf(deps.pool, workspaceId), former, size));

@@ -75,7 +75,7 @@ const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
     );
     throw notFound(nounOf(operation));
   }
-  await wire.answer(made, 'raw' in made || 'lines' in made ? {} : await warningsOf(tools, state, made));
+  await wire.answer(made, 'raw' in made || 'begin' in made ? {} : await warningsOf(tools, state, made));
 };
 
 /** The caller reads the events that the call stored; after a refusal too, because a call may store events before it refuses. */

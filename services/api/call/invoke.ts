@@ -79,7 +79,7 @@ const joined = async ({ head, items, tail }: Pieces): Promise<unknown> => {
 
 /** @throws BrokenInvariant for lines, which no caller inside the process accepts */
 const dataOf = (made: Answer): unknown => {
-  if ('lines' in made) throw new BrokenInvariant('an answer in lines was asked for inside the process');
+  if ('begin' in made) throw new BrokenInvariant('an answer in lines was asked for inside the process');
   if ('raw' in made) return made.raw.body;
   if ('items' in made) return joined(made);
   return 'json' in made ? JSON.parse(made.json) : made.data;

@@ -134,13 +134,15 @@ export interface Pieces {
   readonly more?: number;
   readonly replayed?: boolean;
 }
-/** LineStream of text, each made when the caller has taken those before it. A caller may take them as long as it likes. */
+/** Lines of text, each made when the caller has taken those before it. A caller may take them as long as it likes. */
 export interface LineStream {
-  readonly lines: AsyncIterable<string>;
-  /** Their media type. */
+  /** Of the lines. */
   readonly type: string;
-  /** Called once, when the caller has the last line or has left. */
-  readonly ended: () => void;
+  /**
+   * Called when the caller is there to take them, with nothing awaited before it hears when the caller has left: what it holds
+   * is given back by `ended`. May refuse by throwing.
+   */
+  readonly begin: () => { readonly lines: AsyncIterable<string>; readonly ended: () => void };
 }
 export type Answer = One<unknown> | Written | Many<unknown> | Raw | Pieces | LineStream;
 

@@ -196,9 +196,12 @@ const write = (ctx: Context, { operation, correlationId }: CalledState, made: An
     ctx.type = made.raw.type;
     return;
   }
-  if ('lines' in made) {
-    ctx.res.once('close', made.ended);
-    ctx.body = Readable.from(made.lines);
+  if ('begin' in made) {
+    const isGone = ctx.res.closed || ctx.res.destroyed;
+    // Of a caller that has left already nobody would hear it: it begins nothing.
+    const { lines, ended } = isGone ? { lines: [], ended: () => undefined } : made.begin();
+    ctx.res.once('close', ended);
+    ctx.body = Readable.from(lines);
     ctx.type = made.type;
     return;
   }

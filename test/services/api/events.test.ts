@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict';
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
+import { setImmediate } from 'node:timers/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
@@ -12,6 +13,7 @@ import { type Caller, startWorld, type World } from '#test/support/http.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** The feed of a workspace over REST, as auditors read it. */
 
@@ -265,7 +267,21 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     await numbered();
     const pages = await all(owner);
     const headers = { authorization: `Bearer ${owner.token}`, accept: 'application/x-ndjson' };
-    const ask = () => fetch(`${world.origin()}/v1/events`, { headers });
+    const ask = (signal?: AbortSignal) =>
+      fetch(`${world.origin()}/v1/events`, { headers, ...(signal === undefined ? {} : { signal }) });
+    // Callers that leave before they are answered, or while they are, hold nothing.
+    for (let left = 0; left < 12; left += 1) {
+      const leaving = new AbortController();
+      const asked = ask(leaving.signal).catch(() => undefined);
+      for (let turn = 0; turn < left * 4; turn += 1) await setImmediate();
+      leaving.abort();
+      await asked;
+    }
+    await until('an answer in lines', async () => {
+      const { status, body } = await ask();
+      await body?.cancel();
+      return status === 200;
+    });
     const answer = await ask();
     equal(answer.headers.get('content-type'), 'application/x-ndjson');
     const lines = (await answer.text())
