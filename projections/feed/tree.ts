@@ -3,10 +3,10 @@ import { type Frontier, type Hash, type SubtreePlace, type Subtrees, withLeaf } 
 
 /**
  * The tree over a workspace's feed as Postgres keeps it: each leaf with its event, and the roots of whole subtrees at every
- * eighth level. A root between two such levels is made from at most 256 of the lower one.
+ * fourth level. A root between two such levels is made from at most 16 of the lower one.
  */
 
-const stride = 8;
+const stride = 4;
 const block = 2 ** stride;
 
 export interface KeptSubtree extends SubtreePlace {
@@ -37,13 +37,13 @@ export const frontierOf = (size: number, bytes: Buffer): Frontier => ({
 
 type Queries = Pick<Pool, 'query'>;
 
-/** Up to 256 neighbours of one kept level. */
+/** Up to 16 neighbours of one kept level. */
 const readBlock = async (pool: Queries, workspaceId: string, level: number, from: number): Promise<readonly Hash[]> => {
   const found =
     level === 0
       ? 'ops.feed_events where workspace_id = $1 and sequence > $2 and sequence <= $2 + $3'
       : `ops.feed_subtrees where workspace_id = $1 and level = ${level} and index >= $2 and index < $2 + $3`;
-  // One value instead of 256 rows.
+  // One value instead of 16 rows.
   const { rows } = await pool.query<{ readonly hashes: Buffer | null }>({
     name: `feed-block-${level}`,
     text: `select string_agg(hash, ''::bytea order by ${level === 0 ? 'sequence' : 'index'}) as hashes from ${found}`,

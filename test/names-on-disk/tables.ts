@@ -205,6 +205,7 @@ export const schemaFiles: readonly string[] = [
   'ops 018-sandbox-other-times d7089a3952677de8',
   'ops 019-consents-of-meta db007b9caeff153f',
   'ops 020-feed 856c7273d37d50eb',
+  'ops 021-subtrees d3ea2247f655043d',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

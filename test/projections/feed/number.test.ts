@@ -1,5 +1,6 @@
 import { deepEqual, equal, ok } from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { consistencyProof, inclusionProof, isConsistent, isIncluded, leafOf, rootOf } from '#domain/tree.ts';
@@ -198,11 +199,17 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     await numbered(store);
     const rows = await rowsOf(workspaceId);
     equal(rows.length, 700);
-    const { rows: kept } = await pool.query('select level, index from ops.feed_subtrees order by index');
-    deepEqual(kept, [
-      { level: 8, index: '0' },
-      { level: 8, index: '1' },
-    ]);
+    const kept = async () =>
+      (await pool.query('select level, index, hash from ops.feed_subtrees order by level, index')).rows;
+    const ours = await kept();
+    deepEqual(
+      ours.map(({ level, index }) => `${level}/${index}`),
+      [...Array.from({ length: 43 }, (_, index) => `4/${index}`), '8/0', '8/1'],
+    );
+    // A database in which only each eighth level was kept.
+    await pool.query('delete from ops.feed_subtrees where level % 8 = 4');
+    await pool.query(readFileSync(new URL('../../../infra/postgres/schema/021-subtrees.sql', import.meta.url), 'utf8'));
+    deepEqual(await kept(), ours);
     for (const size of [1, 255, 256, 257, 511, 512, 513, 700]) {
       const root = rootOf(await frontierAt(pool, workspaceId, size));
       for (const index of new Set([0, 1, 127, 254, 255, 256, 400, 511, 512, size - 1].filter((one) => one < size))) {
