@@ -184,7 +184,7 @@ export const lastDecision = async (knex: Knex, workspaceId: string, postId: stri
   return row === undefined ? null : decisionOfRow(asRow(approvals, row));
 };
 
-const decisionOfRow = (row: ApprovalRow): PostDecision | null => {
+export const decisionOfRow = (row: ApprovalRow): PostDecision | null => {
   const { id: approvalId, status, decided_by: decidedBy, decided_at: decidedAt, comment } = row;
   if (decidedBy === null || decidedAt === null || status === 'pending') return null;
   return { approvalId, status: status === 'withdrawn' ? 'approved' : status, decidedBy, decidedAt, comment };

@@ -1,7 +1,7 @@
 import { type Static, Type } from 'typebox';
 import { Instant, Nullable, Platform, Uuid } from '#schemas/common.ts';
 import { Named, OpenEnum, said } from '#schemas/published.ts';
-import { Maybe, PlatformInput, paging, QueryText, stamps, UuidInput } from './common.ts';
+import { asOfQuery, Maybe, PlatformInput, paging, QueryText, stamps, UuidInput } from './common.ts';
 
 /** A connected account, as callers see it. */
 
@@ -52,6 +52,7 @@ const Capabilities = Named(
 
 export const AccountQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   clientId: Maybe(said(UuidInput, 'Only accounts of this client.')),
   platform: Maybe(
     Type.Array(PlatformInput, {

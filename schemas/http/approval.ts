@@ -4,7 +4,7 @@ import { ActorRef, Instant, LocalDateTime, Nullable, Platform, Uuid } from '#sch
 import { MediaAltTexts, Schedule, Thread, Variant } from '#schemas/post.ts';
 import { ClosedEnum, Named, OpenEnum, said } from '#schemas/published.ts';
 import { ScheduleMode } from '#schemas/target.ts';
-import { Maybe, paging, stamps, UuidInput } from './common.ts';
+import { asOfQuery, Maybe, paging, stamps, UuidInput } from './common.ts';
 import { WithdrawReason } from './webhook-events/approval.ts';
 
 /** A request for approval, as callers see it, and what they decide. */
@@ -14,6 +14,7 @@ const statusWords =
 
 export const ApprovalQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   status: Maybe(
     Type.Array(ClosedEnum('ApprovalStatusInput', approvalStatuses, `${statusWords}.`), {
       minItems: 1,

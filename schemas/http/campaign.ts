@@ -3,7 +3,7 @@ import { CampaignDescription, CampaignName, Color, campaignWords } from '#schema
 import { Nullable, Uuid } from '#schemas/common.ts';
 import { LocalDate } from '#schemas/insights.ts';
 import { Named, said } from '#schemas/published.ts';
-import { Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
+import { asOfQuery, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
 
 /** A campaign, as callers send it and see it. */
 
@@ -53,6 +53,7 @@ export const CampaignUpdate = Named(
 
 export const CampaignQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   clientId: Maybe(said(UuidInput, 'Only campaigns of this client.')),
 });
 

@@ -14,7 +14,7 @@ import {
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
 import { Timezone } from '#schemas/workspace.ts';
-import { Defaulted, FreeForm, Maybe, paging, QueryText, Resettable, stamps } from './common.ts';
+import { asOfQuery, Defaulted, FreeForm, Maybe, paging, QueryText, Resettable, stamps } from './common.ts';
 
 /** A client of the agency, as callers send it and see it. */
 
@@ -74,6 +74,7 @@ export const ClientUpdate = Named(
 
 export const ClientQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   type: Maybe(said(ClientTypeInput, 'Only clients of this type.')),
   search: Maybe(QueryText('Part of the name, ignoring case.')),
   archived: Defaulted(

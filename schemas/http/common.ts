@@ -83,6 +83,23 @@ export const InstantInput = (description: string) =>
     expects: 'an instant with Z or an offset, such as 2026-01-31T08:00:00Z',
   });
 
+/** What `asOf` names where it is no event. */
+export const AsOfInstant = Type.Object({ asOf: InstantInput('The moment.') });
+
+const asOf = Maybe(
+  Type.String({
+    maxLength: 40,
+    pattern: '^((\\d{1,9}\\.)?\\d{1,15}|\\d{4}-\\d\\d-\\d\\dT[0-9:.]{8,18}(Z|[+-]\\d\\d:\\d\\d))$',
+    expects: 'an instant or an event of the feed, such as 1.250',
+    description:
+      'The answer as it was then, also of what was deleted or archived since: after that event of the feed (its `sequence`, or `<epoch>.<sequence>`), or at that instant. Needs the scope `events.read` too, and counts for 10 requests.',
+  }),
+);
+
+/** Of an operation that answers about the past too. */
+export const asOfQuery = { asOf } as const;
+export const AsOfQuery = Type.Object(asOfQuery);
+
 /** An object with any members, kept whole. */
 export const FreeForm = Named(
   'FreeForm',

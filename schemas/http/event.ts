@@ -2,7 +2,7 @@ import { type Static, Type } from 'typebox';
 import { Instant, Nullable, Uuid } from '#schemas/common.ts';
 import { eventCatalogue } from '#schemas/events.ts';
 import { ClosedEnum, Named, said } from '#schemas/published.ts';
-import { Defaulted, FreeForm, Maybe, paging, UuidInput, withoutNul } from './common.ts';
+import { Defaulted, FreeForm, InstantInput, Maybe, paging, UuidInput, withoutNul } from './common.ts';
 
 /** The feed of a workspace's events, and the proofs that it is whole, as callers see them. */
 
@@ -40,6 +40,12 @@ export const FeedQuery = Type.Object({
     }),
   ),
   clientId: Maybe(said(UuidInput, 'Only events that belong to this client.')),
+  from: Maybe(
+    InstantInput(
+      'Only events that the store took at or after this instant. With `after`, the later of the two counts.',
+    ),
+  ),
+  to: Maybe(InstantInput('Only events that the store took before this instant.')),
   wait: Defaulted(
     Type.Integer({
       minimum: 0,

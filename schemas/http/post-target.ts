@@ -12,7 +12,7 @@ import {
   targetStatuses,
   undoStatuses,
 } from '#schemas/target.ts';
-import { type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
+import { asOfQuery, type Cleaned, InstantInput, Maybe, PlatformInput, paging, stamps, UuidInput } from './common.ts';
 
 /** One destination of a post as answered, and the calls that change it. */
 
@@ -196,6 +196,7 @@ export type PostTargetReschedule = Cleaned<typeof PostTargetReschedule>;
 
 export const PostTargetQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   postId: Maybe(said(UuidInput, 'Only targets of this post.')),
   clientId: Maybe(said(UuidInput, 'Only targets of this client’s accounts.')),
   accountId: Maybe(said(UuidInput, 'Only targets of this account.')),

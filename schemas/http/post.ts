@@ -16,6 +16,7 @@ import { byUuid, ClosedEnum, grouped, Named, OpenEnum, said, unreadIn } from '#s
 import { ScheduleMode, scheduleModes, targetStatuses } from '#schemas/target.ts';
 import { PostDecision } from './approval.ts';
 import {
+  asOfQuery,
   type Cleaned,
   Defaulted,
   InstantInput,
@@ -174,6 +175,7 @@ const PostStatusInput = ClosedEnum(
 
 export const PostQuery = Type.Object({
   ...paging,
+  ...asOfQuery,
   status: Maybe(Type.Array(PostStatusInput, { minItems: 1, description: 'One status, or several with commas.' })),
   clientId: Maybe(said(UuidInput, 'Only posts of this client.')),
   platform: Maybe(

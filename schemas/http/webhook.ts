@@ -2,7 +2,7 @@ import { Type } from 'typebox';
 import { Instant, maxLimitClients, Nullable, Uuid } from '#schemas/common.ts';
 import { ClosedEnum, Named, OpenEnum, said, shownAs } from '#schemas/published.ts';
 import { DisableReason } from '#schemas/webhook.ts';
-import { Defaulted, InstantInput, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
+import { asOfQuery, Defaulted, InstantInput, Maybe, paging, Resettable, stamps, UuidInput } from './common.ts';
 import { eventFilters, eventTypes } from './webhook-events.ts';
 
 /** Webhook endpoints, their deliveries and their replays, as callers send them and see them. */
@@ -81,7 +81,7 @@ export const WebhookUpdate = Named(
   ),
 );
 
-export const WebhookQuery = Type.Object(paging);
+export const WebhookQuery = Type.Object({ ...paging, ...asOfQuery });
 
 const Secret = Named(
   'WebhookSecret',

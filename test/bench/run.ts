@@ -38,6 +38,7 @@ const names = [
   'neighbour',
   'pull',
   'feed',
+  'asof',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

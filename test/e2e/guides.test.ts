@@ -201,7 +201,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   });
 
   t('auditing: curl reads the feed and a note, and the program proves the newest event', async () => {
-    const [page, lines, note, ...more] = curl('auditing');
+    const [page, lines, then, note, ...more] = curl('auditing');
     assert.deepEqual(more, []);
     const numbered = await until('events in the feed', async () => {
       const { data } = await asked(page);
@@ -212,6 +212,10 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
       numbered.map(({ sequence }) => sequence),
       numbered.map((_, at) => at + 1),
     );
+    const made = numbered.find(({ type }) => type === 'ClientCreated');
+    const own = { CLIENT_ID: String(made?.stream).replace('client-', ''), SEQUENCE: String(made?.sequence) };
+    const { data: client } = await asked(then, own);
+    assert.deepEqual([client.id, client.revision, client.accountCount], [own.CLIENT_ID, 0, 0]);
     const all = (await shell(lines, env)).trim().split('\n');
     assert.ok(all.length >= numbered.length);
     const [{ note: text = '' } = {}] = (await asked(note)).data as unknown as readonly Answer[];

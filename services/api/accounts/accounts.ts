@@ -8,12 +8,13 @@ import {
   renderAccount,
 } from '#projections/models/accounts.ts';
 import { Account, AccountQuery } from '#schemas/http/account.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { exampleAccount } from '../call/examples.ts';
 import { operation, type Tag } from '../call/operation.ts';
 import { readRow, writtenRow } from '../call/rows.ts';
+import { answerAccountThen, listAccountsThen } from '../past/things.ts';
 
 export const accountsTag: Tag = { place: 30, name: 'accounts', noun: 'account', about: 'Connected social accounts.' };
 
@@ -31,9 +32,10 @@ export const listAccounts = operation({
   query: AccountQuery,
   answer: Account,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleAccount },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listAccountsThen(call, call.query.asOf);
     await call.behind(['workspace']);
     const { clientId, platform } = call.query;
     const filters = {
@@ -62,10 +64,12 @@ export const getAccount = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Account,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleAccount },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerAccountThen(call, call.query.asOf);
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'account', ['workspace'], (id) => queryAccount(deps.knex, workspaceId, id));
     return { data: renderAccount(row), revision: row.revision };

@@ -5,10 +5,22 @@ import { type Decided, type ShownFileFacts, type ShownItem, shownContent } from 
 import { accountsByIds } from '#projections/models/accounts.ts';
 import { type MediaRow, mediaByIds } from '#projections/models/media.ts';
 
-/** What a decision is about, with the names of its files and accounts as the workspace knows them now. */
+/** What a decision is about, with the names of its files and accounts. */
 
 type Named = Pick<Awaited<ReturnType<typeof accountsByIds>>[number], 'platform' | 'username' | 'display_name'>;
 type Asked = Pick<Decided, 'body' | 'targets' | 'others'>;
+
+/** What files and accounts are called. */
+export interface Names {
+  readonly files: (ids: readonly string[]) => Promise<ReadonlyMap<string, MediaRow>>;
+  readonly accounts: (ids: readonly string[]) => Promise<readonly (Named & { readonly id: string })[]>;
+}
+
+/** As the read models have them. */
+export const namesNow = (knex: Knex, workspaceId: string): Names => ({
+  files: (ids) => mediaByIds(knex, workspaceId, ids),
+  accounts: (ids) => accountsByIds(knex, workspaceId, ids),
+});
 
 const factsOf = ({
   name,
@@ -31,15 +43,11 @@ const nameOf = ({ platform, username, display_name: nickname }: Named): string =
 };
 
 export const contentOf = async (
-  knex: Knex,
-  workspaceId: string,
+  called: Names,
   asked: Asked,
 ): Promise<{ readonly items: readonly ShownItem[]; readonly files: ReadonlyMap<string, MediaRow> }> => {
   const accountIds = [...asked.targets, ...asked.others].map(({ accountId }) => accountId);
-  const [files, accounts] = await Promise.all([
-    mediaByIds(knex, workspaceId, mediaIdsOf(asked.body)),
-    accountsByIds(knex, workspaceId, accountIds),
-  ]);
+  const [files, accounts] = await Promise.all([called.files(mediaIdsOf(asked.body)), called.accounts(accountIds)]);
   const names = new Map(accounts.map((one) => [one.id, nameOf(one)]));
   const items = shownContent({
     ...asked,

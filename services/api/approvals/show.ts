@@ -2,23 +2,31 @@ import { type ApprovalState, approval } from '#domain/approval.ts';
 import { coveredBody } from '#domain/post/content.ts';
 import { newestBody, type PostState, post } from '#domain/post/post.ts';
 import type { NewestFirst } from '#projections/engine/rows.ts';
+import { accounts } from '#projections/models/accounts.ts';
 import {
   type ApprovalRow,
+  approvals,
   getApproval as queryApproval,
   listApprovals as queryApprovals,
 } from '#projections/models/approvals.ts';
+import { media } from '#projections/models/media.ts';
 import { postAskingFor } from '#projections/queries/post-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
 import { Approval, ApprovalQuery, ApprovalSummary } from '#schemas/http/approval.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, type Cleaned, IdParams } from '#schemas/http/common.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
+import { notFound } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
-import { contentOf } from './content.ts';
+import { keyOf, pageThen } from '../past/lists.ts';
+import { inPast, pastClientOf, requirePastFilters } from '../past/past.ts';
+import { withoutErased } from '../past/things.ts';
+import { seesPostThen } from '../posts/past.ts';
+import { contentOf, type Names, namesNow } from './content.ts';
 import { approvalExample, approvalRowExample, approvalsTag } from './examples.ts';
 
 /** A request for approval with what it is about: the post as of the revision at which its approval was asked for. */
@@ -102,13 +110,49 @@ const renderApprovalRow = (row: ApprovalRow) => ({
   scheduledAt: row.scheduled_at,
 });
 
+/** The row with what the approver was shown. @param events of the post, up to the revision that the request is about */
+const shownRow = async (row: ApprovalRow, state: ApprovalState, events: readonly DecodedEvent[], called: Names) => {
+  const guestName = state.status === 'none' ? null : (state.decided?.guestName ?? null);
+  const { post: about, others } = snapshotOf(row, events);
+  const { items } = await contentOf(called, { body: about, targets: about.targets, others });
+  return { ...renderApprovalRow(row), guestName, post: about, shown: items };
+};
+
 export const showApproval = async ({ deps }: Pick<Call, 'deps'>, row: ApprovalRow, known?: ApprovalState) => {
   const state = known ?? (await deps.store.load(approval, row.id)).state;
-  const guestName = state.status === 'none' ? null : (state.decided?.guestName ?? null);
   const events = await deps.store.readStream(`post-${row.post_id}`, row.post_revision);
-  const { post: about, others } = snapshotOf(row, events);
-  const { items } = await contentOf(deps.knex, row.workspace_id, { body: about, targets: about.targets, others });
-  return { ...renderApprovalRow(row), guestName, post: about, shown: items };
+  return shownRow(row, state, events, namesNow(deps.knex, row.workspace_id));
+};
+
+/** The request as it was, with the names that its files and accounts had. */
+const answerThen = (call: Call<{ readonly id: string }>, asOf: string) =>
+  inPast(call, asOf, async (past) => {
+    const row = await past.row(approvals, call.params.id);
+    if (row === null || !(await seesPostThen(call, past, row.post_id))) throw notFound('approval');
+    const state = foldEvents(approval, await past.events(`approval-${row.id}`));
+    const events = (await past.events(`post-${row.post_id}`)).filter(({ revision }) => revision <= row.post_revision);
+    const data = await shownRow(row, state, events, {
+      files: async (ids) => new Map((await past.rows(media, ids)).map((one) => [one.id, one])),
+      accounts: async (ids) => past.each(await past.rows(accounts, ids), (one) => withoutErased(past, one)),
+    });
+    return { data };
+  });
+
+const listThen = (call: Call<unknown, Cleaned<typeof ApprovalQuery>>, asOf: string) => {
+  const { status } = call.query;
+  requirePastFilters(call.query, 'clientId', 'status');
+  const kind = { model: approvals, births: ['ApprovalRequested'], clientId: pastClientOf(call.query) };
+  return inPast(call, asOf, (past) =>
+    listPage('listApprovals', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        pageThen(knex, past, kind, page, async (row) => {
+          if (status?.includes(row.status) === false) return null;
+          return (await seesPostThen(call, past, row.post_id)) ? renderApprovalRow(row) : null;
+        }),
+      keyOf,
+      show: ({ shown }) => shown,
+    }),
+  );
 };
 
 export const getApproval = operation({
@@ -123,10 +167,12 @@ export const getApproval = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Approval,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: approvalExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerThen(call, call.query.asOf);
     const { deps, workspaceId } = call;
     const row = await readRow<ApprovalRow>(
       call,
@@ -153,9 +199,10 @@ export const listApprovals = operation({
   query: ApprovalQuery,
   answer: ApprovalSummary,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: approvalRowExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listThen(call, call.query.asOf);
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status, ...more } = call.query;
     const filters = { ...more, ...(status === undefined ? {} : { statuses: status }), ...withinLimit(call.principal) };

@@ -4,7 +4,7 @@ import type { MediaRow } from '#projections/models/media.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Deps } from '../call/deps.ts';
 import { unavailable } from '../media/checks.ts';
-import { contentOf } from './content.ts';
+import { contentOf, namesNow } from './content.ts';
 import { snapshotOf } from './show.ts';
 
 export interface ShownFile {
@@ -61,7 +61,7 @@ export const shownPostOf = async (
   );
   const { left, canceled } = asTheyAre(body.targets, present);
   const asked = { body, targets: left, others: [...others, ...canceled] };
-  const { items, files: rows } = await contentOf(deps.knex, workspaceId, asked);
+  const { items, files: rows } = await contentOf(namesNow(deps.knex, workspaceId), asked);
   const names = new Map(items.flatMap(({ kind, id, value }) => (kind === 'account' ? [[id, value]] : [])));
   const ids = [...new Set(items.flatMap(({ kind, id }) => (kind === 'file' || kind === 'cover' ? [id ?? ''] : [])))];
   const shown = ids.slice(0, maxFiles).map(async (id) => [id, await fileOf(deps, rows.get(id), now)] as const);

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { pause } from '#contracts/base/pause.ts';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import { momentOfInstant } from '#projections/feed/moments.ts';
 import {
   type FeedEnd,
   type FeedFilters,
@@ -32,6 +33,8 @@ type FeedCall = Call<
     readonly types?: readonly string[];
     readonly stream?: string;
     readonly clientId?: string;
+    readonly from?: string;
+    readonly to?: string;
     readonly wait: number;
     readonly form: 'domain' | 'stored';
   }
@@ -129,6 +132,20 @@ const shownOf = async (
   return stored();
 };
 
+/** The last event before an instant: its number, 0 for none. */
+const lastBefore = async ({ deps, workspaceId }: FeedCall, instant: string): Promise<number> => {
+  const before = new Date(Date.parse(instant) - 1).toISOString();
+  return (await momentOfInstant(deps.pool, workspaceId, before))?.moment?.sequence ?? 0;
+};
+
+/** The part of the feed that the instants of a call leave. */
+const spanOf = async (call: FeedCall, after: number, size: number): Promise<{ after: number; until: number }> => {
+  const { from, to } = call.query;
+  const until = to === undefined ? size : Math.min(size, await lastBefore(call, to));
+  const begin = from === undefined ? after : Math.max(after, await lastBefore(call, from));
+  return { after: begin, until: Math.max(begin, until) };
+};
+
 interface Page {
   readonly events: readonly FeedEvent[];
   /** The sequence up to which nothing more fits. */
@@ -157,8 +174,8 @@ const pageOf = async (
 
 const noteUse = async (call: FeedCall, first: number, last: number): Promise<void> => {
   const { deps, workspaceId, principal, query } = call;
-  const { types, stream, clientId, form } = query;
-  const asked = JSON.stringify({ operation: 'listEvents', form, types, stream, clientId });
+  const { types, stream, clientId, form, from, to } = query;
+  const asked = JSON.stringify({ operation: 'listEvents', form, types, stream, clientId, from, to });
   const range = first > last ? null : ([first, last] as const);
   await noteFeedUse(deps.pool, { workspaceId, credential: `${principal.kind} ${principal.id}`, asked, range });
 };
@@ -193,13 +210,14 @@ const endBehind = async (
 const readPage = async (call: FeedCall): Promise<Many<FeedEvent>> => {
   const { deps, workspaceId, query } = call;
   const begun = await feedEnd(deps.pool, workspaceId);
-  const after = await startOf(call, begun);
-  const { epoch, size } = await endBehind(call, after, begun);
-  const { events, upTo } = await pageOf(call, epoch, { after, until: size, limit: query.limit });
+  const start = await startOf(call, begun);
+  const { epoch, size } = await endBehind(call, start, begun);
+  const { after, until } = await spanOf(call, start, size);
+  const { events, upTo } = await pageOf(call, epoch, { after, until, limit: query.limit });
   await noteUse(call, after + 1, upTo);
   return {
     data: events,
-    page: { hasMore: upTo < size, cursor: query.after ?? null, nextCursor: cursorOf(epoch, upTo) },
+    page: { hasMore: upTo < until, cursor: query.after ?? null, nextCursor: cursorOf(epoch, upTo) },
   };
 };
 
@@ -212,12 +230,12 @@ const readLines = async (call: FeedCall): Promise<LineStream> => {
   const { deps, workspaceId, principal } = call;
   const taker = { workspaceId: principal.liveWorkspaceId };
   const { epoch, size } = await feedEnd(deps.pool, workspaceId);
-  const after = await startOf(call, { epoch, size });
-  await noteUse(call, after + 1, size);
+  const { after, until } = await spanOf(call, await startOf(call, { epoch, size }), size);
+  await noteUse(call, after + 1, until);
   const { draining = never } = deps;
   async function* lines(): AsyncGenerator<string> {
-    for (let from = after; from < size && !draining.aborted; ) {
-      const { events, upTo } = await pageOf(call, epoch, { after: from, until: size, limit: linesAtOnce });
+    for (let from = after; from < until && !draining.aborted; ) {
+      const { events, upTo } = await pageOf(call, epoch, { after: from, until, limit: linesAtOnce });
       if (events.length > 0) yield events.map((event) => `${JSON.stringify(event)}\n`).join('');
       from = upTo;
       await setImmediate();

@@ -1,4 +1,5 @@
 import { target } from '#domain/post-target/target.ts';
+import { bounded } from '#projections/feed/changes.ts';
 import { postPlanning } from '#projections/queries/post-queries.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { asFacts, foldEvents } from '#runtime/eventing/domain-store.ts';
@@ -10,7 +11,6 @@ import { maxKeptCalls, type TargetCallsEvent } from '#schemas/targetcalls.ts';
 import { memoryPage } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
-import { bounded } from './changes.ts';
 import { auditTag, timelineExample } from './examples.ts';
 import { maxEventsInMemory, originOf, ReadBudget, readWithin, reasonOf } from './streams.ts';
 

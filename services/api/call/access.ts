@@ -15,12 +15,22 @@ import { mediaByIds } from '#projections/models/media.ts';
 import { postPlanning } from '#projections/queries/post-queries.ts';
 import { clientsOfTargets } from '#projections/queries/target-queries.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
+import type { Scope } from '#schemas/apikey.ts';
 import { roles } from '#schemas/common.ts';
 import { grantableScopes } from '#schemas/grant.ts';
 import type { CallPatience, Deps } from './deps.ts';
 import { digestOfEntry, type Entry } from './entries.ts';
-import { type Call, type CalledState, type LimitRule, nounOf, type Operation, type Principal } from './operation.ts';
+import {
+  asksPast,
+  type Call,
+  type CalledState,
+  type LimitRule,
+  nounOf,
+  type Operation,
+  type Principal,
+} from './operation.ts';
 import { badParameter, invalid, Refusal, tooLate } from './refusal.ts';
+import type { Wire } from './wire.ts';
 
 /**
  * Steps of a call: what a principal may do at all. Each throws a Refusal 403; a call of an operation without a scope
@@ -29,20 +39,33 @@ import { badParameter, invalid, Refusal, tooLate } from './refusal.ts';
 
 type Asking = Pick<CalledState, 'operation' | 'principal'>;
 
-/** The scope of the credential. */
-export const requireScope = ({ operation: { scope }, principal }: Asking): void => {
-  if (scope === null || principal?.scopes.includes(scope) === true) return;
+/** The scopes of a call: a question about the past needs that of auditors too. */
+const scopesOf = ({ operation }: Asking, wire: Pick<Wire, 'hasParameter'>): readonly Scope[] => {
+  if (operation.scope === null) return [];
+  return asksPast(operation, wire) ? [operation.scope, 'events.read'] : [operation.scope];
+};
+
+/** The scopes of the credential. */
+export const requireScope = (asking: Asking, wire: Pick<Wire, 'hasParameter'>): void => {
+  const { principal } = asking;
+  const scope = scopesOf(asking, wire).find((one) => principal?.scopes.includes(one) !== true);
+  if (scope === undefined) return;
   const never = principal?.kind === 'oauth' && !grantableScopes.some((one) => one === scope);
   const detail = never ? ', which no app can be given: use an API key or a session' : '';
   throw new Refusal('insufficient_scope', `This operation needs the scope ${scope}${detail}.`);
 };
 
 /** The role of the member behind the credential: the ceiling of the role, then the rules of the operation. */
-export const requireRole = ({ operation: { scope, role, firstParty }, principal }: Asking): void => {
-  if (principal === null || scope === null) return;
-  if (!roleAllows(principal.role, scope)) {
-    throw new Refusal('role_required', `The role ${principal.role} does not carry ${scope}.`);
+export const requireRole = (asking: Asking, wire: Pick<Wire, 'hasParameter'>): void => {
+  const { operation, principal } = asking;
+  const { role, firstParty } = operation;
+  if (principal === null) return;
+  for (const scope of scopesOf(asking, wire)) {
+    if (!roleAllows(principal.role, scope)) {
+      throw new Refusal('role_required', `The role ${principal.role} does not carry ${scope}.`);
+    }
   }
+  if (operation.scope === null) return;
   if (role !== undefined && !isAtLeast(principal.role, role)) {
     const above = roles.slice(0, roles.indexOf(role) + 1).join(' or ');
     throw new Refusal('role_required', `Only a member with the role ${above} may do this.`);

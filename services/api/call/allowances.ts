@@ -3,7 +3,15 @@ import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { bodyCost } from './bodies.ts';
 import type { Deps } from './deps.ts';
 import { defaultBodyLimit } from './json.ts';
-import { type CalledState, type CallState, isSearchable, type Operation, searchCostOf } from './operation.ts';
+import {
+  asksPast,
+  type CalledState,
+  type CallState,
+  isSearchable,
+  type Operation,
+  pastCost,
+  searchCostOf,
+} from './operation.ts';
 import { Refusal } from './refusal.ts';
 import type { LimitHeaders, Wire } from './wire.ts';
 
@@ -170,13 +178,14 @@ type PricedBody = Pick<Operation, 'body' | 'bodyLimit'>;
 export const costOf = (
   { credentials }: Allowances,
   operation: PricedBody & Pick<Operation, 'cost' | 'searchCost'>,
-  { searches, bytes }: { readonly searches: boolean; readonly bytes: number },
+  { searches, past = false, bytes }: { readonly searches: boolean; readonly past?: boolean; readonly bytes: number },
 ): { readonly own: number; readonly ahead: number } => {
   // NOTE: a large body is counted before it is read, because a hundred at once would all be read before the first of
   // them is counted. At most half a window is counted ahead, because otherwise a caller that spends part of every
   // window could never send a large body. The rest is debt.
   const ahead = Math.min(announced(operation, bytes), Math.floor(credentials.burst / 2));
-  return { own: searches ? searchCostOf(operation) : operation.cost, ahead };
+  const own = searches ? searchCostOf(operation) : operation.cost;
+  return { own: past ? Math.max(own, pastCost) : own, ahead };
 };
 
 /** Step of a call: what it costs, as far as that is known before its body is read. @throws Refusal 429 */
@@ -188,7 +197,11 @@ export const spend = async (
   const { operation } = state;
   const { paid, limitHeaders } = wire;
   const searches = isSearchable(operation) && wire.hasParameter('search');
-  const { own, ahead } = costOf(allowances, operation, { searches, bytes: wire.announcedBytes });
+  const { own, ahead } = costOf(allowances, operation, {
+    searches,
+    past: asksPast(operation, wire),
+    bytes: wire.announcedBytes,
+  });
   if (own + ahead > paid) await allowances.of(state).spend(limitHeaders, own + ahead - paid);
   // A caller that has paid for a body paid for all of it.
   state.paidAhead = Math.max(ahead, paid - own);

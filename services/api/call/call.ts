@@ -65,7 +65,8 @@ const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
   const { operation } = state;
   const { callMs } = tools.patience;
   const principal = state.principal ?? nobody;
-  if (operation.scope === 'events.read' && operation.notesUse !== true) await noteUse(state, tools);
+  const isPast = 'asOf' in (state.query as object);
+  if ((operation.scope === 'events.read' && operation.notesUse !== true) || isPast) await noteUse(state, tools);
   const work: Promise<Answer> = operation.handle(callOf(state, wire, tools) as Call<never, never, never>);
   const made = await within(callMs, work, tooLate);
   if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {
@@ -185,11 +186,12 @@ const maxWarningsOfEntries = 100;
 /** What the caller should know of the data of an answer, and of the body that it sent. */
 const warningsOf = async (
   { warnings }: Pick<CallTools, 'warnings'>,
-  { operation, principal, notes }: Pick<CalledState, 'operation' | 'principal' | 'notes'>,
+  { operation, principal, notes, query }: Pick<CalledState, 'operation' | 'principal' | 'notes' | 'query'>,
   made: Exclude<Answer, Raw | LineStream>,
 ): Promise<Warned> => {
   if (operation.method === 'GET') {
-    if ('items' in made) return {};
+    // What is wrong now says nothing of then.
+    if ('items' in made || 'asOf' in (query as object)) return {};
     const data = (): unknown => ('json' in made ? JSON.parse(made.json) : made.data);
     const own = 'page' in made ? (made.warnings ?? []) : [];
     const found = [...own, ...(await warnings.of((principal ?? nobody).workspaceId, data))].slice(0, maxWarnings);

@@ -229,6 +229,13 @@ export const searchCostOf = ({ searchCost = 10 }: Pick<Operation, 'searchCost'>)
 export const isSearchable = ({ query }: Operation): boolean =>
   query !== undefined && Object.hasOwn(query.properties, 'search');
 
+/** Requests that a question about the past counts for. */
+export const pastCost = 10;
+
+/** Whether a call asks how something was. */
+export const asksPast = ({ query }: Pick<Operation, 'query'>, wire: { hasParameter(name: string): boolean }): boolean =>
+  query !== undefined && Object.hasOwn(query.properties, 'asOf') && wire.hasParameter('asOf');
+
 /** Types the handler by the schemas beside it. */
 export const operation = <P extends TObject | undefined, Q extends TObject | undefined, B extends TObject | undefined>(
   spec: Promised & {

@@ -9,12 +9,13 @@ import {
 } from '#projections/models/campaigns.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { Campaign, CampaignCreate, CampaignQuery, CampaignUpdate } from '#schemas/http/campaign.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
+import { answerCampaignThen, listCampaignsThen } from '../past/things.ts';
 import { ownClient } from '../posts/checks.ts';
 import { campaignsTag, exampleCampaign } from './examples.ts';
 
@@ -108,10 +109,12 @@ export const getCampaign = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Campaign,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleCampaign },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerCampaignThen(call, call.query.asOf);
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'campaign', ['posts'], (id) => queryCampaign(deps.knex, workspaceId, id));
     if (row.deleted_at !== null) throw notFound('campaign');
@@ -132,9 +135,10 @@ export const listCampaigns = operation({
   query: CampaignQuery,
   answer: Campaign,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleCampaign },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listCampaignsThen(call, call.query.asOf);
     await call.behind(['posts']);
     const { clientId } = call.query;
     const filters = { ...withinLimit(call.principal), ...(clientId === undefined ? {} : { clientId }) };

@@ -13,7 +13,7 @@ import {
 } from '#projections/models/clients.ts';
 import type { ClientFields } from '#schemas/client.ts';
 import { Client, ClientCreate, ClientQuery, ClientUpdate } from '#schemas/http/client.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { archiveClient as archiveNamedClient, changeClient } from '#services/workflows/clients/change.ts';
 import { createNamedClient } from '#services/workflows/clients/create.ts';
 import type { Claimant } from '#services/workflows/clients/names.ts';
@@ -24,6 +24,7 @@ import { type Call, operation, type Tag } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
 import { ownStream, readRow, writtenRow } from '../call/rows.ts';
 import { keptWarnings } from '../call/warnings.ts';
+import { answerClientThen, listClientsThen } from '../past/things.ts';
 
 export const clientsTag: Tag = {
   place: 20,
@@ -128,10 +129,12 @@ export const getClient = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Client,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleClient },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerClientThen(call, call.query.asOf);
     const { deps, workspaceId } = call;
     const row = await readRow(call, 'client', ['workspace'], (id) => queryClient(deps.knex, workspaceId, id));
     return { data: renderClient(row), revision: row.revision };
@@ -151,9 +154,10 @@ export const listClients = operation({
   query: ClientQuery,
   answer: Client,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleClient },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listClientsThen(call, call.query.asOf);
     await call.behind(['workspace']);
     const { type, search, archived } = call.query;
     const filters = {

@@ -13,7 +13,7 @@ import {
 } from '#projections/queries/target-queries.ts';
 import { type CommandContext, type Loaded, Unavailable } from '#runtime/eventing/domain-store.ts';
 import { endRest } from '#runtime/work/leases.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { PostTarget, PostTargetQuery } from '#schemas/http/post-target.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
@@ -26,6 +26,7 @@ import { readRow } from '../call/rows.ts';
 import { plannedTarget } from './answers.ts';
 import { filtersOf } from './body.ts';
 import { postTargetsTag, targetExample } from './examples.ts';
+import { answerTargetThen, listTargetsThen } from './past.ts';
 
 /** Streams that a path names. A stream of another workspace is unknown, in the same words. */
 
@@ -174,10 +175,12 @@ export const getPostTarget = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: PostTarget,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: targetExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerTargetThen(call, call.query.asOf);
     const { deps, workspaceId } = call;
     const planned = (id: string) => readPlannedTarget(call, id);
     const found = await readRow(call, 'target', ['posts'], (id) => getTarget(deps.knex, workspaceId, id), planned);
@@ -201,9 +204,10 @@ export const listPostTargets = operation({
   query: PostTargetQuery,
   answer: PostTarget,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: targetExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listTargetsThen(call, call.query.asOf);
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
     const filters: TargetFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };

@@ -4,7 +4,7 @@ import type { NewestFirst } from '#projections/engine/rows.ts';
 import { renderPost, renderPostRow } from '#projections/models/posts.ts';
 import { getPostUnless } from '#projections/queries/one-post.ts';
 import { type PostFilters, listPosts as rowsOf } from '#projections/queries/post-queries.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { Post, PostQuery, PostSummary } from '#schemas/http/post.ts';
 import { withinLimit } from '../call/access.ts';
 import { listPage } from '../call/cursor.ts';
@@ -14,6 +14,7 @@ import { notFound } from '../call/refusal.ts';
 import { readRow } from '../call/rows.ts';
 import { filtersOf } from './body.ts';
 import { postDataExample, postRowExample, postsTag } from './examples.ts';
+import { answerPostThen, listPostsThen } from './past.ts';
 
 /**
  * Posts as GET shows them. Callers poll a post until it is published: each look asks Postgres whether the post or one of
@@ -105,10 +106,12 @@ export const getPost = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Post,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: postDataExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerPostThen(call, call.query.asOf);
     const posts = shownPosts(call.deps.pool);
     const shown = await readRow(call, 'post', ['posts'], (id) => posts.get(call.workspaceId, id));
     if (shown.isDiscarded) throw notFound('post');
@@ -131,9 +134,10 @@ export const listPosts = operation({
   query: PostQuery,
   answer: PostSummary,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: postRowExample },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listPostsThen(call, call.query.asOf);
     await call.behind(['posts']);
     const { limit: _limit, cursor: _cursor, status: statuses, platform: platforms, ...more } = call.query;
     const filters: PostFilters = { ...filtersOf({ ...more, statuses, platforms }), ...withinLimit(call.principal) };

@@ -13,12 +13,14 @@ import type { Loaded } from '#runtime/eventing/domain-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import { webhookSecret } from '#runtime/identity/webhook-secrets.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { IdParams } from '#schemas/http/common.ts';
+import { AsOfQuery, IdParams } from '#schemas/http/common.ts';
 import { Webhook, WebhookCreate, WebhookQuery, WebhookSecretRotation, WebhookUpdate } from '#schemas/http/webhook.ts';
 import { listPage, newestFirst } from '../call/cursor.ts';
 import { type Call, operation } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { ownStream, ownStreamToDelete, readRow, writtenRow } from '../call/rows.ts';
+import { keyOf, pageThen } from '../past/lists.ts';
+import { inPast } from '../past/past.ts';
 import { requireEndpoint } from './checks.ts';
 import { exampleSecret, exampleWebhook, webhooksTag } from './examples.ts';
 import { requireRoom } from './room.ts';
@@ -26,6 +28,9 @@ import { requireRoom } from './room.ts';
 /** An endpoint as its owner sees it, and the one that a path names. */
 
 const hintLength = 4;
+
+const shownSecrets = (row: WebhookRow, now: string) =>
+  liveSecrets(row.secrets, now).map(({ createdAt, expiresAt }) => ({ createdAt, expiresAt }));
 
 /** @param now decides which secrets sign. */
 const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) => {
@@ -40,12 +45,37 @@ const renderWebhook = (row: WebhookRow, secrets: Secrets, now: string) => {
     clientIds: row.client_ids ?? null,
     disabledReason: row.disabled_reason,
     secretHint: newest === undefined ? null : webhookSecret(secrets, row.id, newest).slice(-hintLength),
-    secrets: liveSecrets(row.secrets, now).map(({ createdAt, expiresAt }) => ({ createdAt, expiresAt })),
+    secrets: shownSecrets(row, now),
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     revision: row.revision,
   };
 };
+
+/** The endpoint as it was, without the last characters of its secret. */
+const renderThen = (row: WebhookRow, secrets: Secrets, at: string) => ({
+  ...renderWebhook({ ...row, secrets: [] }, secrets, at),
+  secrets: shownSecrets(row, at),
+});
+
+const answerThen = (call: Call<{ readonly id: string }>, asOf: string) =>
+  inPast(call, asOf, async (past) => {
+    const row = await past.row(webhooks, call.params.id);
+    if (row === null || row.deleted_at !== null) throw notFound('webhook');
+    return { data: renderThen(row, call.deps.secrets, past.moment.at) };
+  });
+
+const listThen = (call: Call<unknown, { readonly limit: number; readonly cursor?: string }>, asOf: string) =>
+  inPast(call, asOf, (past) =>
+    listPage('listWebhooks', call, {
+      rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
+        pageThen(knex, past, { model: webhooks, births: ['WebhookRegistered'], clientId: null }, page, async (row) =>
+          row.deleted_at === null ? renderThen(row, call.deps.secrets, past.moment.at) : null,
+        ),
+      keyOf,
+      show: ({ shown }) => shown,
+    }),
+  );
 
 /** The row that these events make, from the first on. */
 const webhookOf = (events: readonly DecodedEvent[]): WebhookRow => writtenRow(rowOf(webhooks, events));
@@ -138,10 +168,12 @@ export const getWebhook = operation({
   cost: 1,
   ifMatch: true,
   params: IdParams,
+  query: AsOfQuery,
   answer: Webhook,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleWebhook },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return answerThen(call, call.query.asOf);
     const row = await readWebhook(call);
     return { data: renderWebhook(row, call.deps.secrets, call.now), revision: row.revision };
   },
@@ -160,9 +192,10 @@ export const listWebhooks = operation({
   query: WebhookQuery,
   answer: Webhook,
   list: true,
-  codes: [],
+  codes: ['history_too_long'],
   example: { data: exampleWebhook },
   handle: async (call) => {
+    if (call.query.asOf !== undefined) return listThen(call, call.query.asOf);
     await call.behind(['webhooks']);
     const { deps, workspaceId, now } = call;
     return listPage('listWebhooks', call, {

@@ -305,14 +305,20 @@ export class DomainStore {
   }
 
   /** Events as the store has them, for those who show how they are stored. @throws Unavailable */
-  readonly stored: Pick<EventStore, 'read' | 'readWorkspace'> = {
+  readonly stored: Pick<EventStore, 'read' | 'readWorkspace' | 'head'> = {
     read: (...asked) => this.#asking(() => this.#store.read(...asked)),
     readWorkspace: (...asked) => this.#asking(() => this.#store.readWorkspace(...asked)),
+    head: () => this.#asking(() => this.#store.head()),
   };
 
   /** As the domain knows it. @throws InvalidEvent */
   decode(stored: RecordedEvent): Promise<DecodedEvent> {
     return this.#codec.decode(stored);
+  }
+
+  /** The same of several, with pauses. @throws InvalidEvent */
+  decodeAll(stored: readonly RecordedEvent[]): Promise<readonly DecodedEvent[]> {
+    return this.#codec.decodeAll(stored);
   }
 
   /**

@@ -353,7 +353,7 @@ suite('lists over HTTP', (t) => {
       assert.equal(refused.body.errors?.[0]?.path.split('/')[1], query.split('=')[0]);
     }
     const named = await world.owner.get('/accounts?serach=x');
-    assert.match(named.text, /limit, cursor, clientId, platform/);
+    assert.match(named.text, /limit, cursor, asOf, clientId, platform/);
   });
 
   t('wildcards in a search are ordinary letters', async () => {

@@ -1,0 +1,96 @@
+import { pause } from '#contracts/base/pause.ts';
+import {
+  type FeedMoment,
+  hasNumbered,
+  momentOfInstant,
+  momentOfSequence,
+  namedEvent,
+} from '#projections/feed/moments.ts';
+import { type FeedEnd, feedEnd, keptOf } from '#projections/feed/read.ts';
+import { Unavailable } from '#runtime/eventing/domain-store.ts';
+import { AsOfInstant } from '#schemas/http/common.ts';
+import { issuesOf } from '#schemas/validator.ts';
+import type { Call } from '../call/operation.ts';
+import { badParameter } from '../call/refusal.ts';
+
+/** The moment that a call asks about. */
+
+type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+
+const beforeAll = () => badParameter('asOf', 'too_small', 'lies before the first event of the workspace');
+const renumbered = () => new Unavailable('The feed is being numbered anew.');
+
+/** @throws Refusal 400 for an event that is not there, or that a restore took back */
+const bySequence = async (
+  { deps, workspaceId }: Asking,
+  epoch: number | null,
+  sequence: number,
+): Promise<FeedMoment> => {
+  const end: FeedEnd = await feedEnd(deps.pool, workspaceId);
+  if (sequence < 1) throw beforeAll();
+  if (epoch !== null && epoch > end.epoch) {
+    throw badParameter('asOf', 'too_large', `names no epoch: the newest is ${end.epoch}`);
+  }
+  const kept = epoch === null || epoch === end.epoch ? null : await keptOf(deps.knex, workspaceId, epoch);
+  if (kept !== null && sequence > kept) {
+    const words = `names an event that a restore took back: of epoch ${epoch} the events up to ${kept} were kept`;
+    throw badParameter('asOf', 'out_of_range', words);
+  }
+  if (sequence > end.size) {
+    throw badParameter('asOf', 'too_large', `lies behind the end of the feed, which is ${end.epoch}.${end.size}`);
+  }
+  const moment = await momentOfSequence(deps.pool, workspaceId, sequence);
+  // A restore began an epoch between the two statements.
+  if (moment === null) throw renumbered();
+  return moment;
+};
+
+/** How long after an instant an event of that instant may still be committed, milliseconds. */
+const settleMs = 1_000;
+/** How long the feed may be behind the store before a question about just now is refused, milliseconds. */
+const catchUpMs = 3_000;
+const lookMs = 50;
+const never = new AbortController().signal;
+
+const find = async ({ deps, workspaceId }: Asking, instant: string) => {
+  const found = await momentOfInstant(deps.pool, workspaceId, instant);
+  if (found === null) throw renumbered();
+  return found;
+};
+
+/** Waits until the feed has every event that the store had when this was called. @throws Unavailable */
+const feedReached = async ({ deps }: Asking): Promise<void> => {
+  const head = await deps.store.stored.head();
+  const until = performance.now() + catchUpMs;
+  while (!(await hasNumbered(deps.pool, head))) {
+    if (performance.now() > until) throw new Unavailable('The feed is behind: ask for an earlier moment, or again.');
+    await pause(lookMs, deps.draining ?? never);
+  }
+};
+
+/** An instant that was answered once has the same answer for ever, short of a restore. */
+const byInstant = async (asking: Asking, instant: string): Promise<FeedMoment> => {
+  const [wrong] = issuesOf(AsOfInstant, { asOf: instant });
+  if (wrong !== undefined) throw badParameter('asOf', wrong.code, wrong.message);
+  const found = await find(asking, instant);
+  const { aheadMs, isFollowed } = found;
+  if (aheadMs > 0) throw badParameter('asOf', 'too_large', 'lies in the future');
+  if (isFollowed) {
+    if (found.moment === null) throw beforeAll();
+    return found.moment;
+  }
+  if (aheadMs > -settleMs) await pause(settleMs + aheadMs, asking.deps.draining ?? never);
+  await feedReached(asking);
+  const { moment } = await find(asking, instant);
+  if (moment === null) throw beforeAll();
+  return moment;
+};
+
+/**
+ * @param asOf an instant, a sequence of the newest epoch, or `<epoch>.<sequence>`
+ * @throws Refusal 400; Unavailable while the feed is behind
+ */
+export const momentOf = (asking: Asking, asOf: string): Promise<FeedMoment> => {
+  const named = namedEvent(asOf);
+  return named === null ? byInstant(asking, asOf) : bySequence(asking, named.epoch, named.sequence);
+};
