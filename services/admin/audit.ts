@@ -22,7 +22,7 @@ const pageEvents = 500;
 const noteMs = 2_000;
 
 /** The live workspace, or its sandbox twin. */
-const feedOf = async (admin: Admin, given: Given): Promise<string> => {
+export const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   const workspace = await workspaceOf(admin, given.flag('workspace'));
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
 };

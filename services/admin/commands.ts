@@ -8,6 +8,7 @@ import {
   verifyExportOf,
   verifyInstallation,
 } from './audit.ts';
+import { diffOf } from './audit-diff.ts';
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
@@ -301,6 +302,12 @@ export const commands: readonly Command[] = [
     usage: 'audit replay <stream> [--at INSTANT]',
     about: 'shows the events of a stream, as of that instant',
     run: replayStream,
+  },
+  {
+    usage: 'audit diff <from> <to> [--workspace ID] [--test] [--limit N] [--exit-code]',
+    about:
+      'shows what differs between two moments, each an event of the feed or an instant: 200 things, or N up to 10,000; with --exit-code it ends with 1 where anything does',
+    run: diffOf,
   },
   {
     usage: 'audit reads [--workspace ID] [--test]',

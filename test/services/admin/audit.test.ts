@@ -181,4 +181,41 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     ok(retired.retiredAt !== null && made.retiredAt === null);
     match((await admin('audit', '--help')).output, /audit verify-export <folder>/);
   });
+
+  t('diff: what is different between two moments, and the exit code that a script asks for', async () => {
+    const id = await newClient();
+    await numbered();
+    const { rows } = await pool.query('select max(sequence)::int as n, clock_timestamp() as now from ops.feed_events');
+    const [{ n: before, now }] = rows;
+    const renamed = await owner.patch(`/clients/${id}`, { name: `Renamed ${randomUUID()}`, approvalRequired: true });
+    equal(renamed.status, 200, renamed.text);
+    const made = await newClient();
+    await numbered();
+    const after = (await pool.query('select max(sequence)::int as n from ops.feed_events')).rows[0].n;
+    const found = await json('audit', 'diff', String(before), String(after));
+    equal(found.moreThings, 0);
+    const of = (stream: string) => found.differences.filter((one: { stream: string }) => one.stream === stream);
+    deepEqual(
+      of(`client-${id}`)
+        .map(({ field, old }: { field: string; old: string }) => [field, old])
+        .slice(1),
+      [['/approval_required', 'false']],
+    );
+    deepEqual(
+      of(`client-${made}`).map(({ what }: { what: string }) => what),
+      ['made'],
+    );
+    deepEqual(await json('audit', 'diff', now.toISOString(), String(after)), {
+      ...found,
+      from: `${before} ${now.toISOString()}`,
+    });
+    const [same, other, back, none] = await Promise.all([
+      admin('audit', 'diff', String(before), String(before), '--exit-code'),
+      admin('audit', 'diff', String(before), String(after), '--exit-code', '--limit', '1'),
+      admin('audit', 'diff', String(after), String(before)),
+      admin('audit', 'diff', '1', '99999999'),
+    ]);
+    deepEqual([same.code, other.code, back.code, none.code], [0, 1, 2, 2], other.output + back.output);
+    match(other.output, /moreThings +[1-9]/);
+  });
 });
