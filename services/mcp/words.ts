@@ -67,7 +67,7 @@ export const IdempotencyKey = Type.Optional(
   }),
 );
 
-/** The same where the tool does nothing that is worse done twice. */
+/** The same in other tools: `compose_post` describes it. */
 export const PlainKey = Type.Optional(Type.String({ pattern: '^[!-~]{1,200}$' }));
 
 export const paging = {

@@ -62,7 +62,7 @@ export const analyticsSummary = tool({
   name: 'analytics_summary',
   title: 'Figures of a window',
   description:
-    'What all posts gained in a window of days: of the workspace, of one client or of one account, in total and by network, beside an earlier window if asked. Say the window and how fresh it is when you report it. A figure that is “not reported” or “not fetched yet” is unknown: never call it zero. Reach exists for single posts only.',
+    'What all posts gained in a window of days: of the workspace, of one client or of one account, in total and by network, beside an earlier window if asked. Say the window and how fresh it is when you report it. What is “not reported” or “not fetched yet” is unknown: never call it zero. Reach exists for single posts only.',
   scopes: ['analytics.read'],
   hints: reads,
   input: Args({
@@ -72,7 +72,7 @@ export const analyticsSummary = tool({
     ...window,
     compare: Maybe(
       Type.Enum(['previous', 'previous_weekday'], {
-        description: 'An earlier window beside it. previous: right before; previous_weekday: moved by whole weeks.',
+        description: 'previous: the window right before; previous_weekday: moved by whole weeks.',
       }),
     ),
   }),
@@ -144,7 +144,7 @@ export const postPerformance = tool({
   name: 'post_performance',
   title: 'Figures of posts',
   description:
-    'Lifetime figures of single posts: of one post with its targets (postId), or of the posts published in a window, the best first by the figure in sort. Say how fresh they are. A figure that is “not reported” or “not fetched yet” is unknown: never call it zero.',
+    'Lifetime figures of single posts: of one post with its targets (postId), or of the posts published in a window, the best first by the figure in sort. What is “not reported” or “not fetched yet” is unknown: never call it zero.',
   scopes: ['analytics.read'],
   hints: reads,
   input: Args({

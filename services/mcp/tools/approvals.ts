@@ -65,7 +65,7 @@ export const pendingApprovals = tool({
   name: 'pending_approvals',
   title: 'Posts that wait for approval',
   description:
-    'The posts that wait until a person approves them, newest first, with the beginning of the text. It is not enough to decide about: show_approval has everything that would go out.',
+    'The posts that wait until a person approves them, newest first, with the beginning of the text. show_approval has everything that would go out.',
   scopes: ['approvals.read'],
   hints: reads,
   input: Args({

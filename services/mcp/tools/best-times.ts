@@ -22,7 +22,7 @@ export const bestTimes = tool({
   name: 'best_times',
   title: 'Best times to post',
   description:
-    'The hours of the week in which posts do best, the best first, from the posts of the last 90 days, and from general experience where there are few: then say so, basis tells. Use it when the person asks when to post, or leaves the time to you.',
+    'The hours of the week in which posts do best, the best first, from the posts of the last 90 days, and from general experience where there are few: then say so, basis tells. Use it when the person leaves the time to you.',
   scopes: ['besttimes.read'],
   hints: reads,
   input: Args({

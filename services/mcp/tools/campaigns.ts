@@ -8,7 +8,6 @@ import { changes, reads, tool } from '../tool.ts';
 import {
   Args,
   Id,
-  IdempotencyKey,
   joined,
   Maybe,
   Mode,
@@ -17,6 +16,7 @@ import {
   Next,
   NextCursor,
   Nullable,
+  PlainKey,
   pageOf,
   paging,
   Replayed,
@@ -116,7 +116,7 @@ const Change = Args({
   days: Maybe(Type.Integer({ description: 'To move: by so many days, each at its time of day; negative: earlier.' })),
   minutes: Maybe(Type.Integer({ description: 'To move: by so many minutes instead.' })),
   postIds: Maybe(Type.Array(Id(), { minItems: 1, maxItems: 100, description: 'Posts to add or remove.' })),
-  idempotencyKey: IdempotencyKey,
+  idempotencyKey: PlainKey,
 });
 type Change = Static<typeof Change>;
 type Action = Change['action'];

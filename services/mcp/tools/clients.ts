@@ -69,7 +69,7 @@ export const findClients = tool({
   name: 'find_clients',
   title: 'Find clients',
   description:
-    'Finds the clients (brands) of the workspace by part of their name, and answers their ids, time zone and whether their posts need approval. Start here when the person names a brand. Without search it lists all, newest first.',
+    'Finds the clients (brands) of the workspace by part of their name, and answers their ids, time zone and whether their posts need approval. Without search it lists all, newest first.',
   scopes: ['clients.read'],
   hints: reads,
   input: Args({
@@ -181,7 +181,7 @@ export const findAccounts = tool({
   name: 'find_accounts',
   title: 'Find connected accounts',
   description:
-    'Lists the social media accounts that are connected, of one client or of all: network, name, whether posts can go to it, and what the network takes. Use it before compose_post to know where a post can go, and to learn why an account does not work.',
+    'Lists the social media accounts that are connected, of one client or of all: network, name, whether posts can go to it, and what the network takes. It tells where a post can go, and why an account does not work.',
   scopes: ['accounts.read'],
   hints: reads,
   input: Args({

@@ -6,6 +6,7 @@ import { changeCampaign, findCampaigns } from './campaigns.ts';
 import { confirmAccount, connectLink, createClient, findAccounts, findClients } from './clients.ts';
 import { composePost, previewPost } from './compose.ts';
 import { publishDraft, revisePost } from './drafts.ts';
+import { whatHappened } from './happened.ts';
 import { importMedia, mediaStatus } from './media.ts';
 import { findPosts, findTargets, postStatus } from './posts.ts';
 import { listReports, runReport } from './reports.ts';
@@ -22,4 +23,5 @@ export const tools: readonly AnyTool[] = [
   ...[findCampaigns, changeCampaign],
   ...[pendingApprovals, showApproval, approvalLink, decideApproval],
   ...[analyticsSummary, postPerformance, listReports, runReport],
+  whatHappened,
 ];

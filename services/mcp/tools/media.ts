@@ -68,7 +68,7 @@ export const importMedia = tool({
   name: 'import_media',
   title: 'Import an image or a video',
   description:
-    'Takes an image or video from a public https address into the library, so that posts can use it. It is fetched and prepared afterwards: ask media_status until it is ready.',
+    'Takes an image or video from a public https address into the library. It is fetched and prepared afterwards: ask media_status until it is ready.',
   scopes: ['media.manage'],
   hints: { readOnlyHint: false, destructiveHint: false, idempotentHint: false, openWorldHint: true },
   input: Args({

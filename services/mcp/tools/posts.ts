@@ -51,7 +51,7 @@ export const findPosts = tool({
   name: 'find_posts',
   title: 'Find posts',
   description:
-    'Finds posts by client, status, network, time or part of the text, newest first, and answers their ids. Use it for “what is scheduled next week”, “my drafts” or “what failed”. The text is cut; post_status has one post with its targets.',
+    'Finds posts by client, status, network, time or part of the text, newest first, and answers their ids. The text is cut; post_status has one post with its targets.',
   scopes: ['posts.read'],
   hints: reads,
   input: Args({
@@ -158,7 +158,7 @@ export const findTargets = tool({
   name: 'find_targets',
   title: 'Find single targets of posts',
   description:
-    'Finds targets, which are single accounts of posts, by status, time, client, account or network, the earliest first: each with why it stands so and what to do. Use it for “what failed this week and why”, “what goes out tomorrow”, or to name targetIds for reschedule, retry and cancel.',
+    'Finds targets, which are single accounts of posts, by status, time, client, account or network, the earliest first: each with why it stands so and what to do. Use it for “what failed this week and why”, or to name targetIds for reschedule, retry and cancel.',
   scopes: ['posts.read'],
   hints: reads,
   input: Args({

@@ -7,7 +7,6 @@ import {
   Args,
   Bare,
   Id,
-  IdempotencyKey,
   Instant,
   joined,
   Maybe,
@@ -166,7 +165,7 @@ export const reschedule = tool({
     'Moves targets that are not out yet: by shiftMinutes, which keeps their distances (“two hours later”), or to one new time. Of a post, of a time range with clientId or platforms, or by targetIds; at most 500. The same step twice is done once: for another one send a new idempotencyKey. Drafts get their time from revise_post or publish_draft.',
   scopes: ['posts.read', 'posts.compose'],
   hints: changes,
-  input: Args({ ...which, ...moves, idempotencyKey: IdempotencyKey }),
+  input: Args({ ...which, ...moves, idempotencyKey: PlainKey }),
   output: Done,
   run: async (call, { idempotencyKey: _key, ...args }) => {
     const { shiftMinutes, scheduledAt, scheduledLocal, timezone, ...chosen } = args;

@@ -158,7 +158,7 @@ export const networkSettings = tool({
   name: 'network_settings',
   title: 'Settings of networks',
   description:
-    'Lists what can be set on these networks in `settings` of a variant: each key, its values and what it does; with clientId the boards and other choices of its accounts by name too. Use it before you send a setting: a key that the network does not know does nothing.',
+    'Lists what can be set on these networks in `settings` of a variant: each key, its values and what it does; with clientId the boards and other choices of its accounts by name too. A key that the network does not know does nothing.',
   scopes: ['posts.read'],
   hints: reads,
   input: Args({

@@ -90,7 +90,7 @@ suite('access to mcp', (t) => {
   );
 
   t('every tool refuses a credential without its scope: 403 with what it has and what it needs', async () => {
-    const held = 'events.read';
+    const held = 'webhooks.read';
     const key = await keyOf({ scopes: [held] });
     for (const { name, scopes } of tools) {
       const { status, headers } = await send(world, key, callMessage(name));

@@ -475,4 +475,24 @@ suite('requests of people', (t) => {
       [['bluesky', 'harbour']],
     );
   });
+
+  // No app can be given the scope: an auditor's key asks.
+  t('“Who changed the text of Northwind’s post, and what did it say before?” (key)', async () => {
+    const { postId } = await scheduled(northwind, new Date(Date.now() + 3 * day).toISOString());
+    const revised = await world.tester.post(`/posts/${postId}/revise`, { content: 'It says this now.' });
+    assert.equal(revised.status, 200, revised.text);
+    const mcp = clients.key;
+    assert.ok(mcp !== undefined);
+    const agent = new Agent(mcp);
+    const { clientId } = await agent.client('Northwind');
+    const { posts } = await agent.ask('find_posts', { clientId, search: 'It says this now' });
+    const [found] = posts as readonly { readonly postId: string }[];
+    const { lines } = await agent.ask('what_happened', { thing: 'post', id: found?.postId });
+    const [line = ''] = (lines as readonly string[]).filter((one) => one.includes('/content'));
+    assert.match(line, /PostRevised of post .*, by apikey .*\/content "Word [^"]+" → "It says this now\."/);
+    assert.ok(agent.calls <= maxCalls);
+    const app = clients.oauth;
+    assert.ok(app !== undefined);
+    await assert.rejects(app.call('what_happened', { thing: 'post', id: postId }), /events\.read|403|scope/i);
+  });
 });

@@ -16,6 +16,7 @@ import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts
 import { type Composer, composer, tomorrow } from '#test/support/composing.ts';
 import type { World } from '#test/support/http.ts';
 import { type Called, connect, lines, type Mcp, mcpWorld, failed as refused, worked } from '#test/support/mcp.ts';
+import { startNumbering } from '#test/support/numbering.ts';
 import { failure } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -658,6 +659,30 @@ suite('mcp tools', (t) => {
     assert.equal((await fetch(String(link.url))).status, 404);
     assert.equal((await fetch(String(some.url))).status, 200);
     refused(await mcp.call('connect_link', { ...links, action: 'list', clientId: randomUUID() }), 'not_found');
+  });
+
+  t('what_happened tells the changes of a thing, and what happened in a period; no app may ask', async () => {
+    const numbering = startNumbering(world);
+    try {
+      const from = new Date().toISOString();
+      const { postId } = await compose({ content: 'Before.' });
+      await use('revise_post', { postId, content: 'After.' });
+      await numbering.numbered();
+      const thing = await use('what_happened', { thing: 'post', id: postId });
+      const [counts = '', by = '', newest = ''] = thing.lines as readonly string[];
+      assert.match(counts, /^2 events: 1 DraftReplaced, 1 PostDrafted\.$/);
+      assert.match(by, /^By: 2 apikey [\da-f-]{36}\.$/);
+      assert.match(newest, /DraftReplaced of post .*\/content "Before\." → "After\."/);
+      const period = await use('what_happened', { from, clientId: composed.clientId });
+      const stream = `post-${postId}`;
+      assert.equal((period.lines as readonly string[]).filter((line) => line.includes(stream)).length, 2);
+      const nothing = await use('what_happened', { from: '2001-01-01T00:00:00Z', to: '2001-01-02T00:00:00Z' });
+      assert.deepEqual(nothing.lines, ['0 events.']);
+      refused(await mcp.call('what_happened', { thing: 'post' }), 'validation_failed');
+      refused(await mcp.call('what_happened', { thing: 'post', id: randomUUID() }), 'not_found');
+    } finally {
+      await numbering.stop();
+    }
   });
 
   t('every tool was called, and none answered what its schema does not say', () => {
