@@ -46,11 +46,12 @@ export interface PublishMedia {
   /** The file on this machine, read-only, until the call ends. For networks that take uploads. */
   file(): Promise<string>;
   /**
-   * An address of the file, for networks that fetch it; it leads to the file itself, and not on to another address. Where no S3
-   * has the files it lies on the host of the api, below the place at which the api shows a network that the host is the operator's.
+   * An address of the file, for networks that fetch it; it leads to the file itself, and not on to another address.
    * @param expiresInMs milliseconds from now
+   * @param host `any`, unless given: that of an S3 where one has the files. `own`: that of the api, below the place at which
+   *   the api shows a network that the host is the operator's
    */
-  url(expiresInMs: number): Promise<string>;
+  url(expiresInMs: number, host?: 'any' | 'own'): Promise<string>;
 }
 
 /** One segment of a thread. Each is published by a call of its own, after the segment before it. */
