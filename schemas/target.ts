@@ -123,9 +123,12 @@ export type FollowUpIssue = Static<typeof FollowUpIssue>;
  * What some networks take of a post only once it is out. Such a step changes how the post looks and adds nothing, and done twice it
  * leaves what it leaves done once.
  */
-export const afterStepNames = ['cover'] as const;
+const stepNames = ['cover'] as const;
+export type StepName = (typeof stepNames)[number];
+const AfterStep = Type.Enum([...stepNames]);
+/** `privacy` is no call of ours: the network itself shows the post to fewer people than was asked. */
+export const afterStepNames = [...stepNames, 'privacy'] as const;
 export type AfterStepName = (typeof afterStepNames)[number];
-const AfterStep = Type.Enum([...afterStepNames]);
 
 /** Counts the tries of one comment, or of one step, from 1. */
 const FollowUpTry = Type.Integer({ minimum: 1 });
@@ -306,7 +309,7 @@ export const targetEvents = {
   TargetAfterStepStarted: Type.Object({ step: AfterStep, try: FollowUpTry, deadline: Instant }),
   TargetAfterStepCompleted: Type.Object({ step: AfterStep }),
   /** The target stays published, without what the step would have given it. */
-  TargetAfterStepFailed: Type.Object({ step: AfterStep, ...FollowUpIssue.properties }),
+  TargetAfterStepFailed: Type.Object({ step: Type.Enum([...afterStepNames]), ...FollowUpIssue.properties }),
   TargetRemovedOnPlatform: Type.Object({ observedAt: Instant }),
 } as const;
 export type TargetEvent = EventOf<typeof targetEvents>;

@@ -319,6 +319,39 @@ export const blobStoreSuite = (t: Cases, make: () => Promise<Harness>): void => 
     assert.equal(await read(key), '0123456789');
   });
 
+  t('an own address is below the prefix that the api serves, and gives that file alone, until it expires', async () => {
+    const [key, other] = [newKey(), newKey()];
+    await put(key, '0123456789');
+    await put(other, 'secret');
+    const { served } = store;
+    const handle = (address: string, method = 'GET', headers: Readonly<Record<string, string>> = {}) => {
+      const { pathname, search } = new URL(address);
+      return served.handle({ method, url: pathname + search, headers, body: Readable.from(['x']) });
+    };
+    const address = await store.presignOwn(key, { expiresAt: inAnHour() });
+    assert.ok(new URL(address).pathname.startsWith(served.prefix), address);
+    const whole = await handle(address);
+    assert.equal(whole.status, 200);
+    assert.deepEqual([whole.headers['Content-Type'], whole.headers['Content-Length']], [type, '10']);
+    assert.match(whole.headers.ETag ?? '', /^"[^"]+"$/);
+    assert.ok(whole.body instanceof Readable, 'it is streamed');
+    assert.equal(await text(whole.body), '0123456789');
+    const part = await handle(address, 'GET', { range: 'bytes=2-4' });
+    assert.ok(part.body instanceof Readable);
+    assert.deepEqual([part.status, await text(part.body)], [206, '234']);
+    const head = await handle(address, 'HEAD');
+    assert.deepEqual([head.status, head.headers['Content-Length'], head.body], [200, '10', null]);
+    assert.equal((await handle(address, 'GET', { 'if-none-match': whole.headers.ETag ?? '' })).status, 304);
+    const past = await store.presignOwn(key, { expiresAt: new Date(Date.now() - 5_000) });
+    const written = { 'content-type': type, 'content-length': '1' };
+    for (const wrong of [past, address.replace(key, other), `${address}0`, address.split('?')[0] ?? '']) {
+      await assert.rejects(handle(wrong), { code: 'url_invalid' });
+    }
+    await assert.rejects(handle(address, 'PUT', written), { code: 'url_invalid' });
+    await assert.rejects(handle(await store.presignOwn(newKey(), { expiresAt: inAnHour() })), { code: 'not_found' });
+    assert.equal(await read(key), '0123456789');
+  });
+
   t('serves pictures, video and PDF inline, and every other type as a download', async () => {
     const shown = ['image/jpeg', 'image/png', 'image/webp', 'image/avif', 'image/gif', 'video/mp4', 'application/pdf'];
     const saved = ['image/svg+xml', 'text/html', 'application/xhtml+xml', 'text/plain', 'application/octet-stream'];

@@ -74,14 +74,16 @@ export interface BlobStore {
     key: string,
     options: { readonly contentType: string; readonly expiresAt: Date; readonly fileName?: string },
   ): Promise<string>;
+  /**
+   * As `presignGet`, and always under the origin and prefix of `served`, from where the file itself comes: for networks
+   * that take a file from a proven host alone, and follow no redirect.
+   */
+  presignOwn(key: string, options: { readonly expiresAt: Date }): Promise<string>;
   /** Rejects while the store does not answer. */
   ping(): Promise<void>;
   close(): Promise<void>;
-  /**
-   * Where presigned URLs lead to our own api (the disk adapter): the handler that the api serves. Null: they lead
-   * elsewhere.
-   */
-  readonly served: ServedBlobs | null;
+  /** The handler of the presigned URLs that lead to our own api: all of the disk adapter, of S3 those of `presignOwn`. */
+  readonly served: ServedBlobs;
 }
 
 export interface ServedAnswer {
@@ -107,7 +109,7 @@ export class ServedRefusal extends Error {
   }
 }
 
-/** Presigned URLs of a store without its own HTTP. Each call checks the signature first; its body is streamed. */
+/** Presigned URLs that our own api serves. Each call checks the signature first; its body is streamed. */
 export interface ServedBlobs {
   /** Path under the origin that presigned URLs begin with, e.g. `/blobs/`. */
   readonly prefix: string;

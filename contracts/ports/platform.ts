@@ -6,7 +6,7 @@
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaUse } from '#schemas/media.ts';
-import type { AfterStepName, Failure, Segment } from '#schemas/target.ts';
+import type { Failure, Segment, StepName } from '#schemas/target.ts';
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 
@@ -46,11 +46,12 @@ export interface PublishMedia {
   /** The file on this machine, read-only, until the call ends. For networks that take uploads. */
   file(): Promise<string>;
   /**
-   * An address of the file, for networks that fetch it; it leads to the file itself, and not on to another address. Where no S3
-   * has the files it lies on the host of the api, below the place at which the api shows a network that the host is the operator's.
+   * An address of the file, for networks that fetch it; it leads to the file itself, and not on to another address.
    * @param expiresInMs milliseconds from now
+   * @param host `any`, unless given: that of an S3 where one has the files. `own`: that of the api, below the place at which
+   *   the api shows a network that the host is the operator's
    */
-  url(expiresInMs: number): Promise<string>;
+  url(expiresInMs: number, host?: 'any' | 'own'): Promise<string>;
 }
 
 /** One segment of a thread. Each is published by a call of its own, after the segment before it. */
@@ -118,6 +119,8 @@ export type PublishOutcome =
       readonly externalId: string;
       readonly permalink: string | null;
       readonly publishedAt: string;
+      /** Of a network that shows the post to fewer people than was asked: why. The post stays as it is. */
+      readonly narrowed?: Failure;
     }
   /**
    * The boundary call took effect, and the network shows nothing yet. Only of a network with a `processingLimitMs`, and
@@ -146,6 +149,8 @@ export type ReconcileOutcome =
       readonly externalId: string;
       readonly permalink: string | null;
       readonly publishedAt: string;
+      /** Of a network that shows the post to fewer people than was asked: why. The post stays as it is. */
+      readonly narrowed?: Failure;
     }
   | { readonly kind: 'failed'; readonly failure: Failure }
   /** The network has accepted the post, and shows it later: no sign of an error, however long it takes. */
@@ -213,7 +218,7 @@ export type CommentOutcome =
 /** What a network takes of a published post by a call of its own. */
 export interface AfterStepRequest {
   /** `cover`: the picture by which the network shows the video. */
-  readonly step: AfterStepName;
+  readonly step: StepName;
   readonly targetId: string;
   readonly platform: Platform;
   readonly account: CommentRequest['account'];
@@ -331,6 +336,8 @@ export type VerifyOutcome =
       readonly externalId: string;
       readonly permalink: string | null;
       readonly publishedAt: string;
+      /** Of a network that shows the post to fewer people than was asked: why. The post stays as it is. */
+      readonly narrowed?: Failure;
     }
   /** The network could not publish the post at its time, and will not. */
   | { readonly kind: 'failed'; readonly failure: Failure }

@@ -45,7 +45,7 @@ export class DiskBlobs implements BlobStore {
     this.#files = new DiskFiles(root);
     this.#urls = new SignedUrls(secrets, clock);
     this.#origin = origin;
-    this.served = serve(this, this.#urls);
+    this.served = serve(this, (...of) => this.put(...of), this.#urls);
   }
 
   put(
@@ -148,6 +148,10 @@ export class DiskBlobs implements BlobStore {
     const { expiresAt, fileName = null } = options;
     const url = this.#urls.sign({ method: 'GET', key: checkKey(key), fileName }, expiresAt);
     return `${this.#origin()}${this.served.prefix}${url}`;
+  }
+
+  presignOwn(key: string, { expiresAt }: { readonly expiresAt: Date }): Promise<string> {
+    return this.presignGet(key, { contentType: '', expiresAt });
   }
 
   ping(): Promise<void> {

@@ -15,7 +15,7 @@ export interface BlobConfig {
 }
 
 /**
- * @param origin where the api serves the folder's presigned URLs
+ * @param origin where the api serves presigned URLs
  * @throws when S3 is configured without its keys
  */
 export const openBlobs = async (config: BlobConfig, secrets: UrlSecrets, origin: () => string): Promise<BlobStore> => {
@@ -36,5 +36,6 @@ export const openBlobs = async (config: BlobConfig, secrets: UrlSecrets, origin:
     region: config.s3Region,
     accessKeyId,
     secretAccessKey,
+    ...{ secrets, origin },
   });
 };

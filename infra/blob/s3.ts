@@ -24,9 +24,12 @@ import {
   type BlobRange,
   type BlobStore,
   type PresignedPut,
+  type ServedBlobs,
 } from '#contracts/ports/blob-store.ts';
 import { disposition } from './disposition.ts';
 import { checkKey } from './keys.ts';
+import { serve } from './served.ts';
+import { SignedUrls, type UrlSecrets } from './signed-urls.ts';
 
 export interface S3BlobsOptions {
   readonly endpoint: string;
@@ -36,16 +39,21 @@ export interface S3BlobsOptions {
   readonly region: string;
   readonly accessKeyId: string;
   readonly secretAccessKey: string;
+  readonly secrets: UrlSecrets;
+  /** The beginning of addresses that our own api serves, without a slash at the end. */
+  readonly origin: () => string;
 }
 
 export class S3Blobs implements BlobStore {
-  readonly served = null;
+  readonly served: ServedBlobs;
+  readonly #urls: SignedUrls;
+  readonly #origin: () => string;
   readonly #client: S3Client;
   readonly #public: S3Client;
   readonly #bucket: string;
   #ready: Promise<void> | null = null;
 
-  constructor({ endpoint, publicEndpoint, bucket, region, accessKeyId, secretAccessKey }: S3BlobsOptions) {
+  constructor({ endpoint, publicEndpoint, bucket, region, accessKeyId, secretAccessKey, ...own }: S3BlobsOptions) {
     const clientOf = (at: string) =>
       new S3Client({
         endpoint: at,
@@ -65,6 +73,10 @@ export class S3Blobs implements BlobStore {
     this.#client = clientOf(endpoint);
     this.#public = clientOf(publicEndpoint);
     this.#bucket = bucket;
+    this.#urls = new SignedUrls(own.secrets);
+    this.#origin = own.origin;
+    // Callers upload into S3 itself: no URL of our api writes there.
+    this.served = serve(this, null, this.#urls);
   }
 
   async put(
@@ -174,6 +186,11 @@ export class S3Blobs implements BlobStore {
       ResponseContentDisposition: disposition(contentType, fileName),
     });
     return getSignedUrl(this.#public, command, until(expiresAt));
+  }
+
+  async presignOwn(key: string, { expiresAt }: { readonly expiresAt: Date }): Promise<string> {
+    const url = this.#urls.sign({ method: 'GET', key: checkKey(key), fileName: null }, expiresAt);
+    return `${this.#origin()}${this.served.prefix}${url}`;
   }
 
   async ping(): Promise<void> {

@@ -1,4 +1,4 @@
-/** The HTTP side of the disk store: PUT, GET and HEAD of presigned URLs, served by the api. */
+/** Presigned URLs that the api serves: GET and HEAD of any store, and PUT of the disk store. */
 import type { IncomingHttpHeaders } from 'node:http';
 import {
   BlobError,
@@ -18,14 +18,13 @@ type Request = Parameters<ServedBlobs['handle']>[0];
 type PutPermission = Extract<Permission, { method: 'PUT' }>;
 type GetPermission = Extract<Permission, { method: 'GET' }>;
 
-/** The part of the disk store that is served. */
-interface Store extends Pick<BlobStore, 'head' | 'get'> {
-  put(
-    key: string,
-    body: Request['body'],
-    options: WriteOptions & { readonly contentType: string },
-  ): Promise<Pick<BlobInfo, 'etag'>>;
-}
+type Store = Pick<BlobStore, 'head' | 'get'>;
+
+type Put = (
+  key: string,
+  body: Request['body'],
+  options: WriteOptions & { readonly contentType: string },
+) => Promise<Pick<BlobInfo, 'etag'>>;
 
 /** The longest upload, milliseconds: 5 GiB at 2 Mbit/s. */
 const longestMs = 6 * 3_600_000;
@@ -35,18 +34,17 @@ const longestMs = 6 * 3_600_000;
  */
 type Uploads = Map<string, AbortController>;
 
-export const serve = (store: Store, urls: SignedUrls, uploads: Uploads = new Map()): ServedBlobs => ({
+/** @param put null: callers upload elsewhere */
+export const serve = (store: Store, put: Put | null, urls: SignedUrls, uploads: Uploads = new Map()): ServedBlobs => ({
   prefix: PREFIX,
   handle: async (request) => {
     const method = request.method === 'HEAD' ? 'GET' : request.method;
     if (method !== 'PUT' && method !== 'GET') throw new ServedRefusal('method', 'This URL takes PUT, or GET and HEAD.');
     const [path = '', ...query] = request.url.split('?');
     const permission = urls.permission(method, path.slice(PREFIX.length), new URLSearchParams(query.join('?')));
-    if (permission === null) {
-      throw new ServedRefusal('url_invalid', 'The URL was not made for this request, was altered, or has expired.');
-    }
-    if (permission.method === 'PUT') return receive(store, permission, request, uploads);
-    return give(store, permission, request);
+    if (permission?.method === 'GET') return give(store, permission, request);
+    if (permission !== null && put !== null) return receive(put, permission, request, uploads);
+    throw new ServedRefusal('url_invalid', 'The URL was not made for this request, was altered, or has expired.');
   },
 });
 
@@ -67,7 +65,7 @@ const plainType = (text: string): string =>
     .join(';');
 
 const receive = async (
-  store: Pick<Store, 'put'>,
+  put: Put,
   { key, contentType, bytes }: PutPermission,
   request: Request,
   uploads: Uploads,
@@ -90,7 +88,7 @@ const receive = async (
   uploads.set(key, own);
   const signal = AbortSignal.any([own.signal, AbortSignal.timeout(longestMs)]);
   try {
-    const { etag } = await store.put(key, request.body, { contentType, bytes, owned: true, signal });
+    const { etag } = await put(key, request.body, { contentType, bytes, owned: true, signal });
     return { status: 200, headers: { ETag: quoted(etag), 'Content-Length': '0' }, body: null };
   } catch (error) {
     if (signal.aborted) throw new ServedRefusal('mismatch', 'The upload was started again, or took too long.');
@@ -101,11 +99,7 @@ const receive = async (
   }
 };
 
-const give = async (
-  store: Pick<Store, 'head' | 'get'>,
-  { key, fileName }: GetPermission,
-  request: Request,
-): Promise<ServedAnswer> => {
+const give = async (store: Store, { key, fileName }: GetPermission, request: Request): Promise<ServedAnswer> => {
   const info = await store.head(key);
   if (info === null) throw new ServedRefusal('not_found', 'There is no such file.');
   const headers = {
@@ -141,7 +135,8 @@ const give = async (
   return give(store, { method: 'GET', key, fileName }, request);
 };
 
-const quoted = (etag: string): string => `"${etag}"`;
+/** S3 tells etags with their quotes. */
+const quoted = (etag: string): string => (etag.startsWith('"') ? etag : `"${etag}"`);
 
 /** RFC 9110 13.1.2, compared weakly. */
 const listed = (sent: string | null, { etag }: BlobInfo): boolean =>

@@ -41,10 +41,8 @@ export interface DoctorOptions {
   readonly config: LiveOptions['config'] & { readonly tiktokSiteProof?: readonly string[] };
   /** Host of the pages behind links, as browsers reach it; null: the operator has not said. */
   readonly origin: string | null;
-  /** Where the addresses of media files begin, without a slash at the end; null: the operator has not said. */
+  /** Where the api serves files of its own, without a slash at the end; null: the operator has not said. */
   readonly files: string | null;
-  /** Whether that is an address of this api, and not of an S3. */
-  readonly isOwnHost: boolean;
   /** Default: those of the adapters. */
   readonly versions?: ApiVersions;
 }
@@ -90,7 +88,7 @@ const examinations: Readonly<Partial<Record<Platform, Examine>>> = {
 
 /** Whether TikTok can see that the addresses of our media are the operator's: it fetches pictures from no other. */
 const examineFiles = async (
-  { http, config, files, isOwnHost }: DoctorOptions,
+  { http, config, files }: DoctorOptions,
   signal: AbortSignal,
 ): Promise<readonly Finding[]> => {
   const about = 'media addresses';
@@ -99,7 +97,7 @@ const examineFiles = async (
   const begins = URL.parse(files ?? '');
   if (begins?.protocol !== 'https:' || /^[\d.]+$|^\[/.test(begins.hostname)) {
     const words = `TikTok fetches files by https from a host with a name, and they lie at ${files ?? 'no address that is set'}.`;
-    return [found('fix', about, words, 'Set BASE_URL (or S3_PUBLIC_ENDPOINT) to such an address.')];
+    return [found('fix', about, words, 'Set BASE_URL to such an address.')];
   }
   for (const { name, text } of tokens.map(siteProofOfTikTok)) {
     const url = `${files}/${name}`;
@@ -110,10 +108,8 @@ const examineFiles = async (
       result.kind === 'answered'
         ? `answers ${result.status}, and not the proof`
         : `cannot be reached from here (${result.reason})`;
-    const remedy = isOwnHost
-      ? 'Start the API with the same TIKTOK_SITE_PROOF, and let a proxy pass the file on to it.'
-      : `Prove the domain of ${begins.host} in its DNS: the API does not answer there.`;
-    return [found(isOwnHost && result.kind === 'answered' ? 'fix' : 'cannot_tell', about, `${url} ${said}.`, remedy)];
+    const remedy = 'Start the API with the same TIKTOK_SITE_PROOF, and let a proxy pass the file on to it.';
+    return [found(result.kind === 'answered' ? 'fix' : 'cannot_tell', about, `${url} ${said}.`, remedy)];
   }
   return [found('ok', about, `TikTok finds the proof below ${files}/, where the addresses of files begin.`)];
 };

@@ -48,7 +48,7 @@ const CommentIssue = Named(
 export const AfterStepName = OpenEnum(
   'AfterStepName',
   afterStepNames,
-  'cover: the picture by which the network shows the video, where it takes it once the post is out.',
+  'cover: the picture by which the network shows the video, where it takes it once the post is out. privacy: who sees the post, where the network shows it to fewer people than was asked.',
 );
 const AfterStepIssue = Named(
   'AfterStepIssue',
@@ -61,7 +61,10 @@ const AfterStepIssue = Named(
       at: said(Instant, 'When it failed.'),
       retryAt: said(Nullable(Instant), 'When it is tried again; null where it is not.'),
     },
-    { description: 'Why the published post lacks what follows it. The post stays published.' },
+    {
+      description:
+        'Why the published post lacks what follows it, or is not as it was asked for. The post stays published.',
+    },
   ),
 );
 
@@ -157,7 +160,7 @@ export const PostTarget = Named(
       firstCommentIssue: said(Nullable(CommentIssue), 'Why the first comment failed; null where it did not.'),
       afterStepIssues: Type.Array(AfterStepIssue, {
         description:
-          'What a published target lacks of that which its network takes only once the post is out, such as the cover of a video on youtube; each step at most once.',
+          'What a published target lacks of that which its network takes only once the post is out, such as the cover of a video on youtube, or is otherwise than it was asked for, such as a video that youtube made private; each step at most once.',
       }),
       title: said(
         Nullable(Type.String()),

@@ -20,7 +20,12 @@ export interface CheckPost {
 
 /** Lends the file of a check to a network that fetches it from an address. */
 export interface Lending {
-  address(file: string, about: { readonly contentType: string; readonly bytes: number }, ms: number): Promise<string>;
+  address(
+    file: string,
+    about: { readonly contentType: string; readonly bytes: number },
+    ms: number,
+    host?: 'any' | 'own',
+  ): Promise<string>;
   /** Ends the address. Never rejects: the post may be out, and is to be deleted. */
   end(): Promise<void>;
 }
@@ -34,10 +39,11 @@ export const lendingOf = (
   const key = `${workspaceId}/check-${account.id}/file`;
   let isLent = false;
   return {
-    address: async (file, { contentType, bytes }, ms) => {
+    address: async (file, { contentType, bytes }, ms, host) => {
       isLent = true;
       await blobs.put(key, createReadStream(file), { contentType, bytes });
-      return blobs.presignGet(key, { contentType, expiresAt: new Date(Date.now() + ms) });
+      const expiresAt = new Date(Date.now() + ms);
+      return host === 'own' ? blobs.presignOwn(key, { expiresAt }) : blobs.presignGet(key, { contentType, expiresAt });
     },
     end: async () => {
       if (!isLent) return;
@@ -75,7 +81,7 @@ const fileOf = async (
     ...{ mediaId: randomUUID(), kind, use: useOf(platform, overrides, [kind]), contentType, bytes },
     ...{ sha256: hash.digest('hex'), width: null, height: null, durationMs: null, altText: null },
     file: async () => file,
-    url: (expiresInMs) => lending.address(file, { contentType, bytes }, expiresInMs),
+    url: (expiresInMs, host) => lending.address(file, { contentType, bytes }, expiresInMs, host),
   };
 };
 

@@ -143,7 +143,7 @@ const limit = (
   response: ServerResponse,
 ): void => {
   const { socket } = request;
-  if (deps.blobs.served !== null && request.url?.startsWith(deps.blobs.served.prefix)) {
+  if (request.url?.startsWith(deps.blobs.served.prefix)) {
     socket.setTimeout(fileMs);
     // The server has the whole request and is working: the disk may be slow.
     if (request.method === 'PUT') request.once('end', () => socket.setTimeout(0));

@@ -54,11 +54,8 @@ const examine = async ({ json }: { readonly json: boolean }): Promise<void> => {
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const origin = address === null ? null : new URL(address).origin;
-  const files = config.s3PublicEndpoint ?? config.s3Endpoint ?? config.baseUrl?.replace(/\/v1$/, '') ?? null;
-  const examined = await examineNetworks(
-    { http, clock: Date.now, config, origin, files, isOwnHost: config.s3Endpoint === null },
-    stopping.signal,
-  );
+  const files = config.baseUrl?.replace(/\/v1$/, '') ?? null;
+  const examined = await examineNetworks({ http, clock: Date.now, config, origin, files }, stopping.signal);
   process.stdout.write(`${json ? asJson(examined) : printed(examined)}\n`);
   if (mustBeFixed(examined) > 0) process.exitCode = 1;
 };

@@ -59,8 +59,7 @@ export const rootPage = ({ siteProofs = [], blobs: { served } }: Proving, allowa
     ctx.type = 'application/json';
   });
   for (const { name, text } of siteProofs) {
-    const places = ['/', ...(served === null ? [] : [served.prefix])];
-    for (const place of places) {
+    for (const place of ['/', served.prefix]) {
       router.get(place + name, async (ctx) => {
         await allowances.of(stateOf(ctx)).spend(ctx, 1);
         ctx.set('Cache-Control', 'no-store');

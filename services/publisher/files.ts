@@ -52,8 +52,12 @@ export class Files {
           here ??= fetched();
           return here;
         },
-        url: (expiresInMs) =>
-          this.#blobs.presignGet(one.key, { contentType, expiresAt: new Date(Date.now() + expiresInMs) }),
+        url: (expiresInMs, host) => {
+          const expiresAt = new Date(Date.now() + expiresInMs);
+          return host === 'own'
+            ? this.#blobs.presignOwn(one.key, { expiresAt })
+            : this.#blobs.presignGet(one.key, { contentType, expiresAt });
+        },
       };
     };
     return {

@@ -97,7 +97,7 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
   const { leased } = context;
   if (outcome.kind === 'present') {
     const content = await context.streams.content(target);
-    const follows = followUpsOf(target, content, leased.now());
+    const follows = followUpsOf(target, content, leased.now(), outcome);
     await leased.record(settle(context, { kind: 'published', ...cleanPresent(outcome, leased.now()) }, follows));
   } else if (outcome.kind === 'failed') {
     await leased.record(settle(context, { kind: 'failed', failure: cleanFailure(outcome.failure) }));

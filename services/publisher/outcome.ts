@@ -19,14 +19,22 @@ import type { CallOutcome } from './call.ts';
 import { adapterOf, type WorkContext } from './context.ts';
 import type { Fault } from './faults.ts';
 import { cleanFailure, cleanPresent, isId } from './files.ts';
+import { issueOf } from './follow-up.ts';
 import { namedRetry, shortestWait } from './named-retry.ts';
 import { askAfter } from './reconcile-schedule.ts';
 import type { Content } from './related-streams.ts';
 import { isUnreadable } from './request.ts';
 
-/** What follows a target that is published now. */
-export const followUpsOf = ({ common }: ScheduledTarget, { overrides, body }: Content, now: string): FollowUps =>
-  wantedAfter(common.platform, overrides, body, now);
+/** What follows a target that is published now. @param narrowed what the network says of who sees it */
+export const followUpsOf = (
+  { common }: ScheduledTarget,
+  { overrides, body }: Content,
+  now: string,
+  { narrowed }: { readonly narrowed?: Failure } = {},
+): FollowUps => ({
+  ...wantedAfter(common.platform, overrides, body, now),
+  ...(narrowed === undefined ? {} : { narrowed: issueOf(cleanFailure(narrowed)) }),
+});
 
 /** Milliseconds since the epoch at which it needs a worker: the due try, or the end of a call's time. */
 export const instantOf = (one: FollowUp): number => Date.parse(one.status === 'due' ? one.dueAt : one.deadline);
@@ -139,7 +147,7 @@ const commandOf = (
       }
       return {
         ...{ ...claim, type: 'RecordPublished', ...cleanPresent(outcome, now), segment },
-        ...followUpsOf(target, content, now),
+        ...followUpsOf(target, content, now, outcome),
       };
     case 'handed_over':
       // Nobody could ask for or take back a scheduled post without a usable id.

@@ -39,7 +39,7 @@ export const settleProcessing = async (
     const now = leased.now();
     await leased.record({
       ...settle(now, { kind: 'published', ...cleanPresent(outcome, now) }),
-      ...followUpsOf(target, content, now),
+      ...followUpsOf(target, content, now, outcome),
     });
     return ended('shown');
   }

@@ -91,7 +91,7 @@ export const settleUnknown = async (
     const now = leased.now();
     return leased.record({
       ...{ type: 'Settle', by: 'reconcile', now, outcome: settled },
-      ...followUpsOf(target, content, now),
+      ...followUpsOf(target, content, now, outcome.kind === 'present' ? outcome : {}),
     });
   };
   const segment = boundary?.segment ?? null;

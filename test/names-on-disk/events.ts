@@ -188,7 +188,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetAfterStepScheduled: '1: step:cover try dueAt refusal:{code message platformCode:null}|null',
     TargetAfterStepStarted: '1: step:cover try deadline',
     TargetAfterStepCompleted: '1: step:cover',
-    TargetAfterStepFailed: '1: step:cover code message platformCode:null',
+    TargetAfterStepFailed: '1: step:cover|privacy code message platformCode:null',
     TargetRemovedOnPlatform: '1: observedAt',
   },
   media: {

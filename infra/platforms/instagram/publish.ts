@@ -134,6 +134,10 @@ export const comment =
     if (answer.kind === 'refused' && answer.row.means === 'unpermitted') {
       return noPermission(answer.failure.platformMessage);
     }
+    // A first comment is of a fresh post, which Instagram may not know everywhere yet. It refused before it did anything: the
+    // publisher tries again, and one that stays unknown ends as an issue.
+    if (isGone(answer))
+      return { kind: 'deferred', failure: failureOf('later', null, 'Instagram does not know the post yet') };
     if (answer.kind !== 'ok') return behindComment(answer, clock());
     const made = madeBy(answer);
     return made === null ? noIdOfPost : { kind: 'posted', externalId: made };

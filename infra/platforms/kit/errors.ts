@@ -41,6 +41,7 @@ const meanings = {
   sunset: { category: 'permission', code: 'api_version_ended', ...ofService },
   /** Of a step behind a publication, whose post stays: the owner did not allow it, or the network does not. */
   noComment: { category: 'permission', code: 'comment_not_permitted', ...ofUser },
+  narrowed: { category: 'permission', code: 'visibility_reduced', ...ofUser },
   noCover: { category: 'permission', code: 'cover_not_permitted', ...ofUser },
   /** Of the network’s own scheduler. */
   offWindow: { category: 'invalid_content', code: 'outside_native_window', ...ofNetwork },

@@ -113,7 +113,19 @@ const obstacleOf = (page: Members): string | null => {
   return mayPost ? null : 'your role there may not create content';
 };
 
-/** The page, and the account of Instagram behind it: what of the two the granted permissions let us post to. */
+/** Without these nothing is posted to an account of Instagram: "Instagram API with Facebook Login", permissions. */
+const postsNeed = ['instagram_basic', 'instagram_content_publish', 'pages_read_engagement'];
+
+/** Why the consent does not reach it; null: nothing is missing. */
+const lackOf = (granted: readonly string[]): string | null => {
+  const missing = postsNeed.filter((one) => !granted.includes(one));
+  return missing.length === 0 ? null : `Facebook gave no permission for ${missing.join(', ')}`;
+};
+
+/**
+ * The page, and the account of Instagram behind it: what of the two the granted permissions let us post to. An account of
+ * Instagram for which some permissions are missing is shown with them; for which none was granted, it was not asked for.
+ */
 const offersOf = (page: Members, granted: readonly string[]): readonly AccountOffer[] => {
   const id = textIn(page, 'id') ?? '';
   const accessToken = textIn(page, 'access_token');
@@ -130,10 +142,11 @@ const offersOf = (page: Members, granted: readonly string[]): readonly AccountOf
       avatarUrl: typeof picture === 'string' ? picture : null,
     },
   };
+  const lack = lackOf(granted);
   const one = membersOf(page.instagram_business_account);
   const externalId = textIn(one ?? {}, 'id') ?? '';
   const ofInstagram: AccountOffer = {
-    ...{ platform: 'instagram', ...shared },
+    ...{ platform: 'instagram', ...shared, ...(lack === null ? {} : { obstacle: lack }) },
     profile: {
       ...{
         externalId,
@@ -147,7 +160,7 @@ const offersOf = (page: Members, granted: readonly string[]): readonly AccountOf
   };
   return [
     ...(granted.includes('pages_manage_posts') ? [ofPage] : []),
-    ...(granted.includes('instagram_content_publish') && isMediaId(externalId) ? [ofInstagram] : []),
+    ...(granted.some((one) => one.startsWith('instagram_')) && isMediaId(externalId) ? [ofInstagram] : []),
   ];
 };
 

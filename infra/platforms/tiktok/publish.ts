@@ -39,7 +39,7 @@ const prepared = async (
   const [video] = request.media;
   if (video?.kind !== 'video') {
     const addresses: string[] = [];
-    for (const picture of request.media) addresses.push(await picture.url(addressMs));
+    for (const picture of request.media) addresses.push(await picture.url(addressMs, 'own'));
     return { kind: 'prepared', ask: posting(contentInit, photoBody(request, creator, addresses)), publishId: null };
   }
   const own = await uploadVideo(bound, { bound, request, steps }, video, videoInfo(request, creator));
@@ -65,7 +65,7 @@ const inOurWords: Readonly<Record<string, string>> = {
     'private (in TikTok: Settings and privacy, Privacy, Private account), and only with privacyLevel SELF_ONLY. No other setting ' +
     'of the post helps.',
   url_ownership_unverified:
-    'TikTok fetches pictures from addresses alone that are proven to be the operator’s: TIKTOK_SITE_PROOF, or the DNS of the host.',
+    'TikTok fetches pictures from addresses alone that are proven to be the operator’s, by TIKTOK_SITE_PROOF.',
 };
 
 const inWords = (outcome: PublishOutcome): PublishOutcome => {

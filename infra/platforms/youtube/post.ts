@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { PublishRequest } from '#contracts/ports/platform.ts';
 import { permalinkOf, rulesOf } from '#domain/platforms/index.ts';
+import type { Failure } from '#schemas/target.ts';
 import { failureOf } from '../kit/errors.ts';
 import { instantOf, type Members, textIn } from '../shared/members.ts';
 import { textAt } from './tables.ts';
@@ -65,10 +66,24 @@ export const linkTo = (request: PublishRequest, id: string): string | null =>
     ? `https://www.youtube.com/shorts/${id}`
     : permalinkOf('youtube', { id, username: request.account.username, account: request.account.externalId });
 
+/** From nobody to everybody. */
+const levels = ['private', 'unlisted', 'public'];
+
+/** YouTube may lock the videos of an app or a channel as private: revision history of the API, 2026-11-02. */
+const narrowedIn = ({ overrides }: PublishRequest, { status }: Members): { readonly narrowed?: Failure } => {
+  const [asked, seen] = [textOr(overrides.privacyStatus, 'public'), textIn(status, 'privacyStatus') ?? ''];
+  if (!levels.includes(seen) || levels.indexOf(seen) >= levels.indexOf(asked)) return {};
+  const said = `YouTube made the video ${seen}, and ${asked} was asked for`;
+  return { narrowed: failureOf('narrowed', seen, said) };
+};
+
 export const shownOf = (request: PublishRequest, video: Members, now: number) => {
   const externalId = textIn(video, 'id') ?? '';
   const at = instantOf(Date.parse(textAt(video, 'snippet.publishedAt') ?? ''));
-  return { externalId, permalink: linkTo(request, externalId), publishedAt: at ?? new Date(now).toISOString() };
+  return {
+    ...{ externalId, permalink: linkTo(request, externalId), publishedAt: at ?? new Date(now).toISOString() },
+    ...narrowedIn(request, video),
+  };
 };
 
 /** Why YouTube does not show it ("Videos" resource, `status.uploadStatus`); null: it does, or will. */

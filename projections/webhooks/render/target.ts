@@ -317,7 +317,7 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
     ],
     TargetAfterStepScheduled: 'a try of the step; what fails for good is published',
     TargetAfterStepStarted: 'a try of the step; what fails for good is published',
-    TargetAfterStepCompleted: 'the post is as it was asked for',
+    TargetAfterStepCompleted: 'the post has what was asked for',
     TargetAfterStepFailed: [
       {
         type: 'target.after_step_failed',

@@ -59,7 +59,10 @@ const StepFailure = Named(
       message: said(step.message, 'What happened, in words for a person.'),
       platformCode: said(step.platformCode, 'The code that the network gave; null where it gave none.'),
     },
-    { description: 'Why the published post lacks what follows it. The post stays published.' },
+    {
+      description:
+        'Why the published post lacks what follows it, or is not as it was asked for. The post stays published.',
+    },
   ),
 );
 const attempted = { attempts: Attempts, failure: said(Failure, 'Why the attempt did not succeed.') };
@@ -360,7 +363,7 @@ export const targetPublic = {
     },
   ),
   'target.after_step_failed': publicEvent(
-    'The service could not give a published target what its network takes only then, such as its cover; the target stays published.',
+    'A published target lacks what its network takes only then, such as its cover, or is seen by fewer people than was asked; the target stays published.',
     Type.Object({ ...targetIds, afterStepIssue: said(StepFailure, 'What is missing, and why.') }),
     {
       ...exampleTarget,

@@ -13,7 +13,7 @@ import { Refusal } from '../call/refusal.ts';
 import { stateOf } from './every-request.ts';
 
 /**
- * Presigned URLs of a blob store that has no HTTP of its own. The signature is the only permission; without a token each
+ * Presigned URLs that lead to the api itself. The signature is the only permission; without a token each
  * request counts against the address it comes from.
  */
 
@@ -39,8 +39,10 @@ const preflight = {
   'Access-Control-Max-Age': '86400',
 };
 
-export const blobs = ({ blobs: { served } }: Deps, { files }: Allowances): Middleware =>
-  served === null ? (_ctx, next) => next() : (ctx, next) => (isOf(served, ctx) ? answer(served, files, ctx) : next());
+export const blobs =
+  ({ blobs: { served } }: Deps, { files }: Allowances): Middleware =>
+  (ctx, next) =>
+    isOf(served, ctx) ? answer(served, files, ctx) : next();
 
 const isOf = ({ prefix }: ServedBlobs, ctx: Context): boolean => ctx.path.startsWith(prefix);
 

@@ -20,6 +20,8 @@ export const failureCodes = {
     'The connection lacks the permission to comment: connect the account again and grant it. The post stays published.',
   cover_not_permitted:
     'The network does not let the account set the cover of a video: its owner can change that there. The post stays published.',
+  visibility_reduced:
+    'The network shows the post to fewer people than was asked, as the app or the account may be limited there. The post stays published.',
   network_down: 'The network did not answer before anything was published; the publisher tries again.',
   processing_timeout: 'The network is still processing the post; nothing is visible yet.',
   content_changed:

@@ -1,4 +1,4 @@
-import type { AfterStepName, FollowUpIssue, TargetEvent } from '#schemas/target.ts';
+import type { AfterStepName, FollowUpIssue, StepName, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
 import { afterStepPostUnknown } from '../publish-failures.ts';
 import { commentAfter, commentOfFound } from './first-comment.ts';
@@ -19,10 +19,12 @@ export interface FollowUps {
   readonly commentDueAt?: string | null;
   /** Absent: none. */
   readonly afterSteps?: readonly DueStep[];
+  /** Why the network shows the post to fewer people than was asked; absent: it does not, or does not say. */
+  readonly narrowed?: FollowUpIssue;
 }
 
 export interface DueStep {
-  readonly step: AfterStepName;
+  readonly step: StepName;
   readonly dueAt: string;
 }
 
@@ -31,9 +33,13 @@ export interface DueStep {
  * @param postId id of the post on the network; null: nobody knows it
  */
 export const followUpsOf = (
-  { commentDueAt = null, afterSteps = [] }: FollowUps,
+  { commentDueAt = null, afterSteps = [], narrowed }: FollowUps,
   postId: string | null,
-): readonly TargetEvent[] => [...commentAfter(commentDueAt, postId), ...stepsAfter(afterSteps, postId)];
+): readonly TargetEvent[] => [
+  ...commentAfter(commentDueAt, postId),
+  ...stepsAfter(afterSteps, postId),
+  ...(narrowed === undefined ? [] : [failed('privacy', narrowed)]),
+];
 
 /** Of a post that was found after a restore: a comment may be there, and a step does no harm again. */
 export const followUpsOfFound = (
@@ -44,7 +50,7 @@ export const followUpsOfFound = (
 const stepsAfter = (steps: readonly DueStep[], postId: string | null): readonly TargetEvent[] =>
   steps.map(({ step, dueAt }) => (postId === null ? failed(step, afterStepPostUnknown) : due(step, 1, dueAt, null)));
 
-const due = (step: AfterStepName, tried: number, dueAt: string, refusal: FollowUpIssue | null): TargetEvent => ({
+const due = (step: StepName, tried: number, dueAt: string, refusal: FollowUpIssue | null): TargetEvent => ({
   type: 'TargetAfterStepScheduled',
   data: { step, try: tried, dueAt, refusal },
 });
@@ -61,9 +67,12 @@ export const evolveAfterStep = (steps: readonly AfterStep[], event: StepEvent): 
   const others = steps.filter((one) => one.step !== step);
   switch (event.type) {
     case 'TargetAfterStepScheduled':
-      return [...others, { step, status: 'due', try: event.data.try, dueAt: event.data.dueAt }];
+      return [...others, { step: event.data.step, status: 'due', try: event.data.try, dueAt: event.data.dueAt }];
     case 'TargetAfterStepStarted':
-      return [...others, { step, status: 'calling', try: event.data.try, deadline: event.data.deadline }];
+      return [
+        ...others,
+        { step: event.data.step, status: 'calling', try: event.data.try, deadline: event.data.deadline },
+      ];
     default:
       return others;
   }
@@ -72,7 +81,7 @@ export const evolveAfterStep = (steps: readonly AfterStep[], event: StepEvent): 
 /** A worker claims the due try, right before its call. */
 export interface StartAfterStep {
   readonly type: 'StartAfterStep';
-  readonly step: AfterStepName;
+  readonly step: StepName;
   readonly now: string;
   /** Instant at which the call is aborted. */
   readonly deadline: string;
@@ -87,7 +96,7 @@ export const startAfterStep = ({ step, now, deadline }: StartAfterStep, state: T
 /** A worker finds before the call that no call can succeed. */
 export interface RefuseAfterStep {
   readonly type: 'RefuseAfterStep';
-  readonly step: AfterStepName;
+  readonly step: StepName;
   readonly issue: FollowUpIssue;
 }
 
@@ -99,7 +108,7 @@ export const refuseAfterStep = ({ step, issue }: RefuseAfterStep, state: TargetS
 /** The worker of the call records how it ended; behind its deadline another worker records that nobody answered. */
 export interface EndAfterStep {
   readonly type: 'EndAfterStep';
-  readonly step: AfterStepName;
+  readonly step: StepName;
   readonly try: number;
   readonly now: string;
   /** It is not the worker of the call that says so. */
@@ -128,7 +137,7 @@ type StepIn<Status extends AfterStep['status']> = Extract<AfterStep, { readonly 
 
 const requireStep = <Status extends AfterStep['status']>(
   state: TargetState,
-  step: AfterStepName,
+  step: StepName,
   status: Status,
 ): StepIn<Status> => {
   const found = state.status === 'published' ? state.afterSteps.find((one) => one.step === step) : undefined;

@@ -1,4 +1,4 @@
-import type { AfterStepName, Failure, PlannedTarget, Segment, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type { Failure, PlannedTarget, Segment, StepName, TargetEvent, TargetStatus } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
 import { isUndoable } from '../post/scheduling.ts';
 
@@ -76,7 +76,7 @@ export type FollowUp =
   /** The call may be under way until the deadline. */
   | { readonly status: 'calling'; readonly try: number; readonly deadline: string };
 export type FirstComment = FollowUp;
-export type AfterStep = FollowUp & { readonly step: AfterStepName };
+export type AfterStep = FollowUp & { readonly step: StepName };
 /** What becomes of a target once its scheduled post is deleted on the network. */
 export type UndoRequest = { readonly requestedAt: string } & (
   | {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind, MediaNeed } from '#schemas/media.ts';
 import { excerptLength, type PostBody } from '#schemas/post.ts';
-import type { AfterStepName, PlannedTarget } from '#schemas/target.ts';
+import type { PlannedTarget, StepName } from '#schemas/target.ts';
 import { canonicalJson } from '../canonical.ts';
 import { capabilities, coverFollows, showsNothing, takesCover, useOf } from '../platforms/index.ts';
 
@@ -54,7 +54,7 @@ const afterStepsOf = (
   platform: Platform,
   overrides: PlatformContent['overrides'],
   body: Pick<PostBody, 'coverMediaId'> | null,
-): readonly AfterStepName[] => {
+): readonly StepName[] => {
   // A poster frame is what the network shows anyway. Where a cover follows, no use depends on the kind of the file.
   return typeof body?.coverMediaId === 'string' && coverFollows(platform, useOf(platform, overrides, []))
     ? ['cover']

@@ -1,15 +1,19 @@
 import { equal, ok, rejects } from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { inspect } from 'node:util';
 import { ask, blobStoreSuite } from '#contracts/ports/blob-store.suite.ts';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { S3Blobs } from '#infra/blob/s3.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
+import { tiktokWorld } from '#test/support/networks/tiktok/world.ts';
 import { freePort } from '#test/support/port.ts';
 import { type S3Server, s3Missing, s3Server } from '#test/support/s3.ts';
 import { suite } from '#test/support/suite.ts';
+import { front } from './front.ts';
 
 const missing = await s3Missing();
-const options = { bucket: `postline-${randomUUID()}`, region: 'us-east-1' };
+const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
+const options = { secrets, origin: () => 'http://127.0.0.1', bucket: `postline-${randomUUID()}`, region: 'us-east-1' };
 
 suite('blob store on S3', { timeoutMs: 120_000 }, (t) => {
   if (missing !== null) return t.skip('passes the suite of the blob store', missing);
@@ -45,6 +49,40 @@ suite('blob store on S3', { timeoutMs: 120_000 }, (t) => {
       (await ask('GET', await store.presignGet(key, { contentType: 'image/png', expiresAt }))).body.toString(),
       'x',
     );
+  });
+
+  t('TikTok fetches pictures that lie in S3 from the host of the api alone, without a redirect', async () => {
+    let store: S3Blobs | null = null;
+    const api = await front(() => store ?? storeWith());
+    const tiktok = await tiktokWorld();
+    try {
+      store = storeWith({ origin: () => api.origin });
+      const lent = store;
+      const prefix = `${api.origin}/blobs/`;
+      tiktok.network.state.proven.push(prefix);
+      const pictures = await Promise.all(
+        ['image/jpeg', 'image/webp'].map(async (contentType) => {
+          const key = `${randomUUID()}/a/upload`;
+          const own = { contentType, expiresAt: new Date(Date.now() + 60_000) };
+          await lent.put(key, Buffer.alloc(500), { contentType, bytes: 500 });
+          const url = (_ms: number, host?: 'any' | 'own') =>
+            host === 'own' ? lent.presignOwn(key, own) : lent.presignGet(key, own);
+          return tiktok.files.picture({ contentType, url });
+        }),
+      );
+      const { outcome } = await tiktok.publish(tiktok.request(await tiktok.account(), { media: pictures }));
+      ok(outcome.kind === 'accepted' || outcome.kind === 'published', JSON.stringify(outcome));
+      const [post] = tiktok.network.state.posts;
+      equal(post?.failReason, null, 'TikTok had the pictures');
+      equal(post?.photos.length, 2);
+      ok(
+        post?.photos.every((one) => one.startsWith(prefix)),
+        String(post?.photos),
+      );
+    } finally {
+      tiktok.close();
+      await api.close();
+    }
   });
 
   t('several processes that start at once make the bucket once', async () => {

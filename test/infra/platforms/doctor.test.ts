@@ -66,7 +66,7 @@ const examined = async (
 ): Promise<readonly Finding[]> => {
   const config = { ...readConfig({ ...(await nowhere()), ...env }), telegramBotToken: over.bot ?? null };
   const all = await examineNetworks(
-    { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true }, ...over },
+    { http, ...{ clock: Date.now, config, origin, files: origin }, ...over },
     AbortSignal.timeout(20_000),
   );
   return all.find((one) => one.network === network)?.findings ?? [];
@@ -534,9 +534,7 @@ suite('the doctor of files that a network fetches', (t) => {
     }
   });
 
-  t('says what to do where a store of its own has the files, and where no network reaches them', async () => {
-    const { one } = await examinedAt({ files: 'https://files.example', isOwnHost: false }, {});
-    assert.deepEqual([one.verdict, /DNS/.test(String(one.remedy))], ['cannot_tell', true]);
+  t('says what to do where no network reaches them', async () => {
     for (const files of ['http://postline.test', 'https://10.0.0.7:9000', null]) {
       const found = await examinedAt({ files }, {});
       assert.deepEqual([found.one.verdict, found.asked], ['fix', []], String(files));
@@ -786,7 +784,7 @@ suite('the doctor of all networks', (t) => {
     const unused = {} as LiveStores;
     const live = Object.keys(liveNetworks({ http, clock: Date.now, config, stores: unused }).adapters);
     const all = await examineNetworks(
-      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
+      { http, ...{ clock: Date.now, config, origin, files: origin } },
       AbortSignal.timeout(20_000),
     );
     assert.deepEqual(
@@ -813,10 +811,7 @@ suite('the doctor of all networks', (t) => {
     });
     const stop = new AbortController();
     silent.on('request', () => stop.abort());
-    const all = await examineNetworks(
-      { http, ...{ clock: Date.now, config, origin, files: origin, isOwnHost: true } },
-      stop.signal,
-    );
+    const all = await examineNetworks({ http, ...{ clock: Date.now, config, origin, files: origin } }, stop.signal);
     assert.ok(all.flatMap(({ findings }) => findings ?? []).every(({ verdict }) => verdict !== 'off'));
     silent.closeAllConnections();
     silent.close();

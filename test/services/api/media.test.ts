@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { media } from '#domain/media.ts';
 import { mediaFailures } from '#domain/media-failures.ts';
@@ -7,6 +7,7 @@ import { S3Blobs } from '#infra/blob/s3.ts';
 import { openPostsWith } from '#projections/models/post-bodies.ts';
 import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { endProgress, reportProgress } from '#runtime/work/progress.ts';
 import { platforms } from '#schemas/common.ts';
 import type { MediaEvent } from '#schemas/media.ts';
@@ -826,7 +827,8 @@ suite('while the blob store is unavailable', (t) => {
   t.before(async () => {
     const endpoint = `http://127.0.0.1:${await freePort()}`;
     const keys = { accessKeyId: 'test', secretAccessKey: 'test' };
-    blobs = new S3Blobs({ endpoint, publicEndpoint: endpoint, bucket: 'media', region: 'us-east-1', ...keys });
+    const own = { secrets: new Secrets(`v1:${randomBytes(32).toString('base64')}`), origin: () => world.origin() };
+    blobs = new S3Blobs({ endpoint, publicEndpoint: endpoint, bucket: 'media', region: 'us-east-1', ...keys, ...own });
     world = await startWorld({ deps: { blobs } });
   });
   t.after(async () => {
@@ -847,6 +849,8 @@ suite('while the blob store is unavailable', (t) => {
     assert.ok(answer.headers.get('retry-after'));
     const again = await owner.post('/media', { assetId: id, name: 'Another body' }, { key });
     refused(again, 503, 'unavailable');
+    const fetched = await fetch(await blobs.presignOwn('w/a/picture', { expiresAt: new Date(Date.now() + 60_000) }));
+    assert.equal(fetched.status, 503, 'a network may fetch it later');
     assert.equal((await owner.get(`/media/${id}`)).status, 200, 'it has no file yet');
   });
 

@@ -76,6 +76,21 @@ suite('what follows a published target', (t) => {
     }
   });
 
+  t('has its issue with the publication where the network shows it to fewer people, and nothing is due of it', () => {
+    const narrowed: FollowUpIssue = { code: 'visibility_reduced', message: 'Private.', platformCode: 'private' };
+    const issueOf: TargetEvent = { type: 'TargetAfterStepFailed', data: { step: 'privacy', ...narrowed } };
+    given(crossed)
+      .when({ type: 'RecordPublished', ...claim, ...there, ...wanted, narrowed })
+      .then([published, due(), issueOf], { again: 'claim_lost' });
+    deepEqual(stepsOf([...waiting, issueOf]), stepsOf(waiting), 'the cover is set all the same');
+    const settled = { type: 'Settle', by: 'reconcile', now: at(140), narrowed } as const;
+    const [, ...then] = target.decide(
+      { ...settled, outcome: { kind: 'published', ...there } },
+      state([...crossed, unknown()]),
+    );
+    deepEqual(then, [issueOf]);
+  });
+
   t('is due also where a post was found after a restore, and its comment is not', () => {
     const settle: TargetCommand = {
       ...{ type: 'Settle', by: 'reconcile', now: at(140), outcome: { kind: 'published', ...there } },

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { fileURLToPath } from 'node:url';
 import sharp from 'sharp';
+import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { media } from '#domain/media.ts';
 import { target } from '#domain/post-target/target.ts';
@@ -9,12 +10,14 @@ import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { holdPublishing, resumePublishing } from '#runtime/work/publishing-hold.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
+import type { Failure } from '#schemas/target.ts';
 import { type ReadyAsset, readyAsset } from '#test/support/assets.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
@@ -155,6 +158,32 @@ suite('what follows a published post', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual([issue.step, issue.code], ['cover', 'network_down']);
     await publisher.stop();
   });
+
+  t(
+    'a post that its network shows to fewer people is published, with the words of the network as an issue',
+    async () => {
+      const failure: Failure = {
+        ...({ category: 'permission', retryable: false, actor: 'user', mediaId: null } as const),
+        ...{ code: 'visibility_reduced', message: 'Fewer.', platformCode: 'private', platformMessage: 'it is private' },
+      };
+      const adapter = withMembers<PlatformAdapter>(world.sandbox, {
+        publish: async (request, steps) => {
+          const outcome = await world.sandbox.publish(request, steps);
+          return outcome.kind === 'published' ? { ...outcome, narrowed: failure } : outcome;
+        },
+      });
+      const publisher = world.publisher({}, { adapterOf: () => adapter });
+      const id = await schedule(youtube);
+      await until('the cover is set', async () => (await stepStory(id)).includes('Completed'));
+      await published(id);
+      assert.deepEqual(await stepStory(id), ['Scheduled', 'Failed', 'Started', 'Completed']);
+      await until('a person reads it', async () => (await row(id))?.followUps === null);
+      const [issue, ...more] = (await row(id)).issues;
+      assert.deepEqual([issue.step, issue.code, issue.retryAt, more], ['privacy', 'visibility_reduced', null, []]);
+      assert.match(issue.message, /it is private/);
+      await publisher.stop();
+    },
+  );
 
   t('an account that may set no cover has an issue with its owner', async () => {
     const barred = await world.connect(await world.client(), 'youtube', 'no-covers-acme');

@@ -324,11 +324,17 @@ suite('reports worker', { timeoutMs: 180_000, waits: true }, (t) => {
     let puts = 0;
     /** The store, which refuses to keep a PDF after it has taken it. */
     const blobs: BlobStore = {
-      ...{ served: null, head: (key) => own.head(key), get: (key) => own.get(key), delete: (key) => own.delete(key) },
+      ...{
+        served: own.served,
+        head: (key) => own.head(key),
+        get: (key) => own.get(key),
+        delete: (key) => own.delete(key),
+      },
       ...{ localFile: (key, to) => own.localFile(key, to), copy: (from, to, etag) => own.copy(from, to, etag) },
       ...{
         presignPut: (key, options) => own.presignPut(key, options),
         presignGet: (key, one) => own.presignGet(key, one),
+        presignOwn: (key, one) => own.presignOwn(key, one),
       },
       ...{ ping: () => own.ping(), close: async () => undefined },
       put: async (key, body, options) => {

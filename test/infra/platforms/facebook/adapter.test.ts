@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import type { PublishRequest } from '#contracts/ports/platform.ts';
+import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
 import { closedToNewApps, graphVersion } from '#infra/platforms/meta/graph.ts';
 import { allScopes, problems } from '#test/support/networks/facebook/index.ts';
 import { type FacebookAccount, type FacebookWorld, facebookWorld } from '#test/support/networks/facebook/world.ts';
@@ -10,6 +10,14 @@ import { suite } from '#test/support/suite.ts';
 
 const within = () => AbortSignal.timeout(5_000);
 const MiB = 1_024 * 1_024;
+
+/** Dies once it has stored one step. */
+class Dying extends RecordedSteps {
+  override async checkpoint(step: string, data: Json): Promise<void> {
+    await super.checkpoint(step, data);
+    throw new Error('killed');
+  }
+}
 
 suite('facebook', { timeoutMs: 90_000 }, (t) => {
   let world: FacebookWorld;
@@ -80,6 +88,34 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
     assert.equal(outcome.kind, 'published', JSON.stringify(outcome));
     assert.equal(calls('POST', '/videos').filter(({ params }) => params.upload_phase === 'start').length, 1);
     assert.equal([...world.network.state.videos.values()][0]?.got, 3 * MiB + 7);
+  });
+
+  t('a worker that dies after each step of an upload begins no video anew, and one post is out', async () => {
+    const { state } = world.network;
+    const starts = () => state.calls.filter(({ params }) => params.upload_phase === 'start').length;
+    const ways = [
+      ['videos', { media: [world.video(5 * MiB + 7)] }],
+      ['video_reels', { media: [world.reel()], overrides: { contentType: 'reel' } }],
+      ['video_stories', { media: [world.reel(1_000, { use: 'story' })], overrides: { contentType: 'story' } }],
+    ] as const;
+    for (const [way, over] of ways) {
+      const [before, out] = [starts(), state.videos.size];
+      let asked = request(over);
+      let deaths = 0;
+      for (;;) {
+        const steps = new Dying(asked, world.adapter.boundaryDeadlineMs);
+        const outcome = await world.adapter.publish(asked, steps).catch(() => null);
+        if (outcome !== null) {
+          assert.ok(['published', 'accepted'].includes(outcome.kind), JSON.stringify(outcome));
+          break;
+        }
+        deaths += 1;
+        assert.ok(deaths < 20, way);
+        asked = { ...asked, attempt: asked.attempt + 1, checkpoints: steps.checkpoints };
+      }
+      assert.ok(deaths >= (way === 'videos' ? 3 : 1), `${way}: ${deaths} deaths`);
+      assert.deepEqual([starts() - before, state.videos.size - out], [1, 1], way);
+    }
   });
 
   t('a reel whose bytes arrived before its worker died is not sent again', async () => {

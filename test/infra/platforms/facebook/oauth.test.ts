@@ -116,9 +116,21 @@ suite('a login of facebook', (t) => {
     assert.deepEqual(new Set(accounts.map(({ credential }) => credential.grant)), new Set([person.id]));
     const half = await offered(person, { leave: 'instagram_content_publish' }, connectorOf(both));
     assert.deepEqual(
-      half.accounts.map(({ platform }) => platform),
-      ['facebook'],
+      half.accounts.map(({ platform, obstacle }) => [platform, obstacle]),
+      [
+        ['facebook', undefined],
+        ['instagram', 'Facebook gave no permission for instagram_content_publish'],
+      ],
     );
+    const none = await offered(person, { leave: instagramScopes.join(',') }, connectorOf(both));
+    assert.deepEqual(
+      none.accounts.map(({ platform }) => platform),
+      ['facebook'],
+      'it was not asked for',
+    );
+    const posts = world.again({ FACEBOOK_SCOPES: [...pageScopes, 'instagram_content_publish'].join(' ') });
+    const { accounts: lacking } = await offered(person, {}, connectorOf(posts));
+    assert.equal(lacking[1]?.obstacle, 'Facebook gave no permission for instagram_basic');
   });
 
   t('who declines, leaves out what posting needs, or has no page, connects nothing, and is told why', async () => {

@@ -264,6 +264,31 @@ suite('a video on youtube', { timeoutMs: 90_000 }, (t) => {
     },
   );
 
+  t('that YouTube makes more private than was asked is published and says so, asked about later too', async () => {
+    const account = await world.account();
+    for (const [privacyStatus, then, seen] of [
+      ['public', 'locked', 'private'],
+      ['unlisted', 'locked', 'private'],
+      ['private', 'locked', null],
+      ['unlisted', 'processing', null],
+    ] as const) {
+      const content = `${privacyStatus} ${then}`;
+      world.network.fate({ says: content, then, ms: 0 });
+      const asked = world.request(account, { content, overrides: { privacyStatus } });
+      const { outcome, steps } = await world.publish(asked);
+      const later = await world.adapter.reconcile({ ...asked, checkpoints: steps.checkpoints }, steps.crossed);
+      for (const said of [outcome, later]) {
+        assert.ok(said.kind === 'published' || said.kind === 'present', JSON.stringify(said));
+        const { narrowed } = said;
+        assert.deepEqual(
+          [narrowed?.platformCode ?? null, narrowed?.code],
+          [seen, seen ? 'visibility_reduced' : undefined],
+        );
+        assert.equal(narrowed?.platformMessage?.includes(`${privacyStatus} was asked for`), seen ? true : undefined);
+      }
+    }
+  });
+
   t('that an AI made says so, and only then', async () => {
     assert.equal((await publishedAs({ aiDisclosure: true })).video?.status.containsSyntheticMedia, true);
     assert.ok(!('containsSyntheticMedia' in ((await publishedAs({})).video?.status ?? {})));

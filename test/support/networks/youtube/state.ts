@@ -101,7 +101,8 @@ export interface Fault {
 /** What becomes of a video with these words. */
 export interface Fate {
   readonly says: string;
-  readonly then: 'processing' | 'rejected' | 'native_early' | 'native_never' | 'native_failed';
+  /** `locked`: the video is private, whatever was asked. */
+  readonly then: 'processing' | 'rejected' | 'locked' | 'native_early' | 'native_never' | 'native_failed';
   readonly ms: number;
 }
 

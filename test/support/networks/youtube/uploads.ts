@@ -103,7 +103,8 @@ const madeOf = (state: State, session: Session): Video => {
   const early = fate?.then === 'native_early' ? at + fate.ms : null;
   const never = fate?.then === 'native_never' || fate?.then === 'native_failed';
   return {
-    ...{ id: state.id(11), channelId, snippet: resource.snippet ?? {}, status: resource.status ?? {}, tag, at },
+    ...{ id: state.id(11), channelId, snippet: resource.snippet ?? {}, tag, at },
+    status: { ...resource.status, ...(fate?.then === 'locked' ? { privacyStatus: 'private' } : {}) },
     ...{ bytes: total, processedAt: at + (isProcessed ? fate.ms : (state.options.processingMs ?? 0)) },
     ...{ ends: fate?.then === 'rejected' ? 'rejected' : 'processed', thumbnails: [] },
     reason: fate?.then === 'rejected' ? 'inappropriate' : null,
