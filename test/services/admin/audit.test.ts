@@ -218,4 +218,23 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     deepEqual([same.code, other.code, back.code, none.code], [0, 1, 2, 2], other.output + back.output);
     match(other.output, /moreThings +[1-9]/);
   });
+
+  t('the end of a day is signed without being asked for, also by the process behind one that dies', async () => {
+    await projections.stop();
+    await pool.query('delete from ops.feed_checkpoints');
+    await pool.query('delete from ops.feed_keys');
+    await pool.query("update ops.feed_events set at = at - interval '2 days' where sequence <= 5");
+    const dies = await start('projections/main.ts', {
+      env: { ...env, POSTLINE_FAULT: 'checkpoint:after-key', POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
+    });
+    equal((await dies.exited()).signal, 'SIGKILL');
+    projections = await start('projections/main.ts', { env });
+    const { rows: made } = await pool.query('select id from ops.feed_keys');
+    const signed = 'select 1 from ops.feed_checkpoints where size = 5';
+    await until('the day is signed', async () => (await pool.query(signed)).rowCount !== 0);
+    const keys = await pool.query('select id from ops.feed_keys');
+    deepEqual([keys.rows, made.length], [made, 1]);
+    const { data } = (await owner.get('/events/checkpoints')).body as { data: { size: number }[] };
+    ok(data.some(({ size }) => size === 5));
+  });
 });
