@@ -293,9 +293,9 @@ export const commands: readonly Command[] = [
     onDisk: (_files, given) => verifyExportOf(given),
   },
   {
-    usage: 'audit verify [--workspace ID] [--test] [--read-models]',
+    usage: 'audit verify [--workspace ID] [--test] [--state FILE]',
     about:
-      'holds the feed against the store and all that was signed; with --read-models every row, while nothing is written',
+      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says',
     run: verifyInstallation,
   },
   {

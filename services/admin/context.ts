@@ -39,7 +39,7 @@ export interface Admin {
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
   /** Where files of callers lie. */
-  readonly blobs: Pick<BlobStore, 'put' | 'presignGet' | 'delete'>;
+  readonly blobs: Pick<BlobStore, 'put' | 'get' | 'presignGet' | 'delete'>;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
   /** A call of the sandbox to us, as that network signs it; null: it makes none of the kind. */

@@ -146,7 +146,7 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
   );
 
   t('the installation is held against its own store and all that it signed', async () => {
-    const { output, code } = await admin('audit', 'verify', '--read-models');
+    const { output, code } = await admin('audit', 'verify', '--state', path.join(scratch, 'verify.json'));
     equal(code, 0, output);
     match(output, /whole\s+true/);
     const { rows } = await pool.query(
@@ -154,7 +154,7 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     );
     const [{ id }] = rows;
     await pool.query("update ops.feed_events set hash = sha256('x') where event_id = $1", [id]);
-    const broken = await admin('audit', 'verify');
+    const broken = await admin('audit', 'verify', '--state', path.join(scratch, 'verify.json'));
     equal(broken.code, 1);
     match(broken.output, new RegExp(`WRONG {2}event \\d+ \\(\\w+ ${id} of client-[\\w-]+\\) was changed`));
     match(broken.output, /are not those of the checkpoint that was signed/);
