@@ -26,14 +26,19 @@ export const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
 };
 
-interface Walked {
+export interface Walked {
   readonly row: FeedRow;
   /** Null: a rule of retention dropped it. */
   readonly event: RecordedEvent | null;
 }
 
-/** Every event of the feed up to that size, in order; one page is read while the one before it is used. It says how far it is. */
-async function* walk(admin: Exporting, workspaceId: string, size: number): AsyncGenerator<readonly Walked[]> {
+/** Every event of the feed behind a sequence and up to that size, in order; one page is read while the one before it is used. It says how far it is. */
+export async function* walk(
+  admin: Exporting,
+  workspaceId: string,
+  size: number,
+  behind = 0,
+): AsyncGenerator<readonly Walked[]> {
   const read = async (after: number): Promise<readonly Walked[]> => {
     const rows = await feedPage(admin.pool, workspaceId, { after, until: size, limit: pageEvents });
     if (rows.length === 0) throw new Error(`the feed lacks event ${after + 1}: npm start numbers it anew`);
@@ -41,7 +46,7 @@ async function* walk(admin: Exporting, workspaceId: string, size: number): Async
     return rows.slice(0, events.length).map((row, at) => ({ row, event: events[at] ?? null }));
   };
   let notedAt = performance.now();
-  let next = size === 0 ? null : read(0);
+  let next = size <= behind ? null : read(behind);
   while (next !== null) {
     admin.signal.throwIfAborted();
     const page = await next;
@@ -160,23 +165,3 @@ export const listFeedKeys = async ({ pool }: Admin): Promise<CommandOutput> =>
 
 export const rotateFeedKeyOf = async ({ pool, secrets }: Admin): Promise<CommandOutput> =>
   (await rotateFeedKey(pool, secrets)).map((key) => ({ ...key }));
-
-/** What a stream says, event by event, up to an instant. */
-export const replayStream = async (admin: Admin, given: Given): Promise<CommandOutput> => {
-  const at = given.flag('at');
-  if (at !== undefined && Number.isNaN(Date.parse(at)))
-    throw new UsageError(`${JSON.stringify(at)} is no instant, such as 2026-01-31T08:00:00Z.`);
-  const until = at === undefined ? Number.POSITIVE_INFINITY : Date.parse(at);
-  const events = await admin.eventStore.read(given.at(0));
-  if (events.length === 0) throw new Error(`There is no stream ${given.at(0)}.`);
-  const shown: Shown[] = [];
-  for (const event of events.filter(({ created }) => created.getTime() <= until)) {
-    const { data, metadata } = await admin.codec.decode(event);
-    const { actor, commandId } = metadata;
-    shown.push({
-      ...{ revision: Number(event.revision), at: event.created.toISOString(), type: event.type },
-      ...{ actor: `${actor.type} ${actor.id}`, commandId, data: JSON.stringify(data) },
-    });
-  }
-  return shown;
-};

@@ -7,7 +7,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Process, run, start } from '#test/support/processes.ts';
+import { Process, run, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -165,12 +165,42 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     const renamed = await owner.patch(`/clients/${id}`, { name: `Renamed ${randomUUID()}` });
     equal(renamed.status, 200, renamed.text);
     await numbered();
-    const all = await json('audit', 'replay', `client-${id}`);
+    const replayed = async (...args: readonly string[]) => {
+      const { code, output } = await admin('audit', 'replay', ...args, '--json');
+      equal(code, 0, output);
+      const lines = output
+        .trim()
+        .split('\n')
+        .filter((line) => line.startsWith('{'));
+      const said = lines.map((line) => JSON.parse(line));
+      deepEqual(said.pop(), { events: said.length });
+      return said;
+    };
+    const all = await replayed(`client-${id}`);
     deepEqual(
       all.map(({ type }: { type: string }) => type),
       ['ClientCreated', 'ClientUpdated'],
     );
-    deepEqual(await json('audit', 'replay', `client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    deepEqual(await replayed(`client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    const feed = await replayed('workspace');
+    deepEqual(
+      feed.map(({ sequence }: { sequence: number }) => sequence),
+      feed.map((_: unknown, at: number) => at + 1),
+    );
+    const created = feed.find((one: { type: string; stream: string }) => one.stream === `client-${id}`);
+    deepEqual(
+      (await replayed(`client-${id}`, '--at', String(created.sequence))).map(({ type }: { type: string }) => type),
+      ['ClientCreated'],
+    );
+    equal((await replayed('workspace', '--at', '3')).length, 3);
+    const following = new Process('services/admin/main.ts', {
+      env,
+      args: ['audit', 'replay', 'workspace', '--follow'],
+    });
+    await following.saying(/ClientUpdated/);
+    const later = await newClient();
+    await following.saying(new RegExp(`client-${later} 0 {2}ClientCreated`));
+    equal((await following.stop()).code, 0);
     match((await admin('audit', 'replay', 'client-none')).output, /There is no stream client-none/);
     equal((await owner.get('/events?limit=5')).status, 200);
     const [use] = await json('audit', 'reads');
