@@ -116,7 +116,7 @@ export class DeliveryChecks {
     const { rows } = await this.#admin.pool.query<{ readonly id: string; readonly type: string; endpoint_id: string }>(
       `select d.id, d.type, d.endpoint_id from ops.webhook_deliveries d
        where d.workspace_id = $1 and d.event_time >= $2 and d.replay_id is null and d.type <> 'webhook.test'
-         and d.position <= (select position from ops.feed_events where workspace_id = $1 and sequence = $3)
+         and d.position <= (select max(position) from ops.feed_events where workspace_id = $1 and sequence <= $3)
          and not exists (select from ops.feed_events f where f.workspace_id = $1 and f.position = d.position)
        limit ${maxNamed}`,
       [this.#options.workspaceId, this.#since, this.#options.size],

@@ -15,6 +15,8 @@ import type { Admin } from './context.ts';
 /** Every row of every read model is what its stream makes; and what is counted from other rows is what they say. */
 
 const batch = 200;
+/** Owners whose children are counted again together. */
+const ownersAtOnce = 2_000;
 /** How often a row is read again that is of another revision than its stream: somebody writes meanwhile. */
 const tries = 3;
 /** How long a read model may take to apply what the log has, milliseconds. */
@@ -218,7 +220,7 @@ const copyPage = async (
   await session.query(`drop table if exists ${copyOf('before')}`);
   // Generated columns cannot be written: the copy has the columns of the model alone.
   const { rows } = await session.query<{ readonly id: string }>(
-    `select id from ${nameOf(owner)} where workspace_id = $1 and revision >= 0 and id > $2 order by id limit ${batch}`,
+    `select id from ${nameOf(owner)} where workspace_id = $1 and revision >= 0 and id > $2 order by id limit ${ownersAtOnce}`,
     [workspaceId, after],
   );
   const ids = rows.map(({ id }) => id);

@@ -116,11 +116,12 @@ export class StreamChecks {
     if (unknown.length === 0) return;
     const { rows } = await this.#admin.pool.query<{ stream: string; last: string }>({
       name: 'audit-ends',
-      text: `select s.stream, e.revision as last from unnest($2::text[]) as s (stream) cross join lateral (
+      text: `select s.stream, e.revision as last from unnest($1::text[]) as s (stream) cross join lateral (
           select revision from ops.feed_events e
-          where e.stream = s.stream and e.workspace_id = $1 and e.sequence <= $3 order by revision desc limit 1
+          -- The sum keeps Postgres on the index of streams: that of a workspace would be walked from its end.
+          where e.stream = s.stream and e.sequence + 0 <= $2 order by revision desc limit 1
         ) e`,
-      values: [this.#options.workspaceId, unknown, this.#options.size],
+      values: [unknown, this.#options.size],
     });
     for (const { stream, last } of rows) this.#ends.set(stream, BigInt(last));
   }

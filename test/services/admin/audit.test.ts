@@ -200,7 +200,8 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     await following.saying(/ClientUpdated/);
     const later = await newClient();
     await following.saying(new RegExp(`client-${later} 0 {2}ClientCreated`));
-    equal((await following.stop()).code, 0);
+    following.signal('SIGINT');
+    equal((await following.exited()).code, 0);
     match((await admin('audit', 'replay', 'client-none')).output, /There is no stream client-none/);
     equal((await owner.get('/events?limit=5')).status, 200);
     const [use] = await json('audit', 'reads');
