@@ -6,7 +6,7 @@ import { kindsPublished } from '#projections/webhooks/types.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { matches } from '#schemas/http/webhook-events.ts';
 import { kindOf } from '#schemas/topics.ts';
-import type { ChecksOptions } from './audit-streams.ts';
+import type { ChecksOptions } from './audit-findings.ts';
 import type { Admin } from './context.ts';
 
 /** Deliveries are events × subscriptions: each event of the time for which deliveries are kept has its own, and no other is there. */

@@ -1,7 +1,7 @@
 import { retentionMonths } from '#projections/analytics/tables.ts';
 import { compareWithRecount } from '#projections/analytics/verify.ts';
 import { zonesFrom } from '#projections/analytics/zones.ts';
-import type { Say } from './audit-streams.ts';
+import type { Say } from './audit-findings.ts';
 import type { Admin } from './context.ts';
 
 /** The totals of the analytics equal a recount, and every observation of the feed is in it. */

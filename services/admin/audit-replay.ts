@@ -54,7 +54,7 @@ async function* feedSaid(admin: Admin, workspaceId: string, until: Moment, follo
         yield { sequence, at, stream, revision: Number(row.revision), type, event };
       }
     }
-    if (!follow) return;
+    if (!follow || admin.signal.aborted) return;
     await pause(lookMs, admin.signal);
   }
 }
@@ -76,7 +76,7 @@ async function* streamSaid(admin: Admin, stream: string, until: Moment, follow: 
       next = revision + 1n;
     }
     if (events.length === pageEvents) continue;
-    if (!follow) return;
+    if (!follow || admin.signal.aborted) return;
     await pause(lookMs, admin.signal);
   }
 }

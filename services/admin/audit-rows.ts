@@ -9,7 +9,7 @@ import { type Projection, projections } from '#projections/index.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { withConnection } from '#runtime/postgres/transactions.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import type { ChecksOptions, Say } from './audit-streams.ts';
+import type { ChecksOptions, Say } from './audit-findings.ts';
 import type { Admin } from './context.ts';
 
 /** Every row of every read model is what its stream makes; and what is counted from other rows is what they say. */

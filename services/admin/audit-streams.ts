@@ -12,28 +12,11 @@ import { asFacts, foldEvents } from '#runtime/eventing/domain-store.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import { kindOf } from '#schemas/topics.ts';
 import { DeliveryChecks } from './audit-deliveries.ts';
+import type { ChecksOptions } from './audit-findings.ts';
 import { RowChecks } from './audit-rows.ts';
 import type { Admin } from './context.ts';
 
 /** What is held against each stream once its last event was read: rows, boundaries, approvals, deliveries and files. */
-
-export type Say = (finding: string) => void;
-
-/** Findings beyond the bound are counted alone. */
-export const findingsOf = (kept: { findings: string[]; more: number }, max: number): { readonly say: Say } => ({
-  say: (finding) => {
-    if (kept.findings.length < max) kept.findings.push(finding);
-    else kept.more += 1;
-  },
-});
-
-export interface ChecksOptions {
-  readonly workspaceId: string;
-  /** Events of the feed that are verified. */
-  readonly size: number;
-  readonly counted: Record<string, number>;
-  readonly say: Say;
-}
 
 /** Bytes of events that wait for the end of their streams. */
 const maxWaitingBytes = 48 * 1_024 * 1_024;

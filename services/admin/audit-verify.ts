@@ -7,8 +7,9 @@ import { type FeedRow, feedEnd, feedPage, isInFeed } from '#projections/feed/rea
 import { checkpointsOf } from '#projections/feed/sign.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { compareAnalytics } from './audit-figures.ts';
+import { findingsOf } from './audit-findings.ts';
 import { compareTables } from './audit-rows.ts';
-import { findingsOf, StreamChecks } from './audit-streams.ts';
+import { StreamChecks } from './audit-streams.ts';
 import type { Admin } from './context.ts';
 
 /**
