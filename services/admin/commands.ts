@@ -7,8 +7,8 @@ import {
   verifyExportOf,
   verifyInstallation,
 } from './audit.ts';
-import { diffOf } from './audit-diff.ts';
 import { writeBundle } from './audit-bundle.ts';
+import { diffOf } from './audit-diff.ts';
 import { replay } from './audit-replay.ts';
 import { replayBundle } from './audit-replay-bundle.ts';
 import { setCadence } from './cadence.ts';
