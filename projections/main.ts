@@ -8,6 +8,7 @@ import { mendLost } from './analytics/mend.ts';
 import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './engine/run.ts';
 import { migrate as migrateReadModels } from './engine/tables.ts';
+import { signDaily } from './feed/daily.ts';
 import { numberEvents } from './feed/number.ts';
 
 /** @returns names of read models (empty = all, null = none), and whether the arguments name the analytics */
@@ -22,12 +23,8 @@ await runProcess({
   summary: 'builds the read models and the analytics from the log: all of them, or those that PROJECTIONS names',
   reads: [...stores, 'projections', 'analyticsLost'],
   async main({ config, logger, registry, readiness, signal, ready, onClose }) {
-    const adapters = await openAdapters({
-      name: 'projections',
-      config,
-      logger,
-      secrets: new Secrets(config.secretKey ?? ''),
-    });
+    const secrets = new Secrets(config.secretKey ?? '');
+    const adapters = await openAdapters({ name: 'projections', config, logger, secrets });
     onClose(adapters.close);
     warnOfSilent(adapters, logger);
     const { pool, log, store, analytics: client } = adapters;
@@ -48,9 +45,15 @@ await runProcess({
     if (analytics !== null) readiness.add('analytics', async () => analytics.reason());
     const names = running?.status().map((one) => one.name) ?? [];
     ready({ projections: analytics === null ? names : [...names, 'analytics'] });
-    const numbering = adapters.inOneProcess({ name: 'feed', signal, logger }, (ending) =>
-      numberEvents({ store, pool, signal: ending, logger }),
-    );
+    const numbering = adapters.inOneProcess({ name: 'feed', signal, logger }, async (ending) => {
+      const ended = new AbortController();
+      const feed = { store, pool, logger, signal: AbortSignal.any([ending, ended.signal]) };
+      const signing = signDaily({ ...feed, secrets });
+      await numberEvents(feed).finally(async () => {
+        ended.abort();
+        await signing;
+      });
+    });
     await Promise.all([
       ...[running?.done, analytics?.done, numbering],
       adapters.keepWorkspaceIndex({ signal, logger }),

@@ -27,7 +27,8 @@ interface Column {
 /** Postgres stores neither NUL nor lone surrogates: a read model shows U+FFFD for them. */
 const storable = (text: string): string => (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text);
 const unstorable = /(?<!\\)((?:\\\\)*)\\u(?:0000|d[89a-f][0-9a-f]{2})/g;
-const storableJson = (json: string): string => (json.includes('\\u') ? json.replace(unstorable, '$1\\ufffd') : json);
+export const storableJson = (json: string): string =>
+  json.includes('\\u') ? json.replace(unstorable, '$1\\ufffd') : json;
 
 const quoted = (text: string): string => `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
 const plain = (value: unknown): string => String(value);

@@ -2,6 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPairSync, hash, type KeyO
 import type { Pool } from 'pg';
 import { rootOf } from '#domain/tree.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import { faultPoint } from '#runtime/process/fault-point.ts';
 import { frontierAt } from './epochs.ts';
 
 /**
@@ -93,6 +94,7 @@ const signerOf = async (pool: Queries, secrets: Secrets): Promise<Signer> => {
     const [row] = rows;
     if (row === undefined) {
       await makeKey(pool, secrets);
+      faultPoint('checkpoint:after-key');
       continue;
     }
     const pem = row.sealed === null ? null : secrets.decrypt('feed-keys', row.sealed);

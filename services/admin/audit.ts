@@ -5,12 +5,11 @@ import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { emptyFrontier, type Frontier, leafOf, rootOf, withLeaf } from '#domain/tree.ts';
-import { type FeedRow, feedEnd, feedPage, isInFeed, recordedOf, textsOf } from '#projections/feed/read.ts';
-import { checkpointAt, checkpointsOf, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
+import { type FeedRow, feedEnd, feedPage, recordedOf, textsOf } from '#projections/feed/read.ts';
+import { checkpointAt, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses } from '#projections/feed/uses.ts';
-import { compareWithReplay } from '#projections/verify.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
+import { verifyWorkspace } from './audit-verify.ts';
 import type { Admin, CommandOutput, Given, Shown } from './context.ts';
 import { workspaceOf } from './find.ts';
 
@@ -27,14 +26,19 @@ export const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
 };
 
-interface Walked {
+export interface Walked {
   readonly row: FeedRow;
   /** Null: a rule of retention dropped it. */
   readonly event: RecordedEvent | null;
 }
 
-/** Every event of the feed up to that size, in order; one page is read while the one before it is used. It says how far it is. */
-async function* walk(admin: Exporting, workspaceId: string, size: number): AsyncGenerator<readonly Walked[]> {
+/** Every event of the feed behind a sequence and up to that size, in order; one page is read while the one before it is used. It says how far it is. */
+export async function* walk(
+  admin: Exporting,
+  workspaceId: string,
+  size: number,
+  behind = 0,
+): AsyncGenerator<readonly Walked[]> {
   const read = async (after: number): Promise<readonly Walked[]> => {
     const rows = await feedPage(admin.pool, workspaceId, { after, until: size, limit: pageEvents });
     if (rows.length === 0) throw new Error(`the feed lacks event ${after + 1}: npm start numbers it anew`);
@@ -42,7 +46,7 @@ async function* walk(admin: Exporting, workspaceId: string, size: number): Async
     return rows.slice(0, events.length).map((row, at) => ({ row, event: events[at] ?? null }));
   };
   let notedAt = performance.now();
-  let next = size === 0 ? null : read(0);
+  let next = size <= behind ? null : read(behind);
   while (next !== null) {
     admin.signal.throwIfAborted();
     const page = await next;
@@ -140,84 +144,13 @@ export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
   return { ...verified, whole: true };
 };
 
-const maxFindings = 20;
-
-/** Holds the feed against the store, and everything that was signed against the feed. */
-const verifyFeed = async (admin: Admin, workspaceId: string, say: (finding: string) => void) => {
-  const { epoch, size } = await feedEnd(admin.pool, workspaceId);
-  const signed = new Map<number, string>();
-  for (let before: { epoch: number; size: number } | null = null; ; ) {
-    const found: readonly { epoch: number; size: number; root: string }[] = await checkpointsOf(
-      admin.pool,
-      workspaceId,
-      {
-        ...{ before, limit: pageEvents },
-      },
-    );
-    for (const one of found) if (one.epoch === epoch) signed.set(one.size, one.root);
-    before = found.at(-1) ?? null;
-    if (found.length < pageEvents || before === null) break;
-  }
-  let frontier: Frontier = emptyFrontier;
-  let expired = 0;
-  for await (const page of walk(admin, workspaceId, size))
-    for (const { row, event } of page) {
-      if (event === null) expired += 1;
-      else if (!leafOf(event).equals(row.hash))
-        say(`event ${row.sequence} (${row.type} ${row.eventId} of ${row.stream}) was changed`);
-      if (row.sequence !== frontier.size + 1) say(`event ${frontier.size + 1} is missing in the feed`);
-      frontier = withLeaf(frontier, row.hash);
-      const root = signed.get(frontier.size);
-      if (root !== undefined && rootOf(frontier).toString('base64') !== root) {
-        say(`the first ${frontier.size} events are not those of the checkpoint that was signed`);
-      }
-    }
-  for (const one of signed.keys())
-    if (one > frontier.size) say(`a checkpoint of ${one} events was signed: the feed has ${size}`);
-  return { epoch, events: size, expired, checkpoints: signed.size, root: rootOf(frontier).toString('base64') };
-};
-
-/** What the store has, and the feed does not. */
-const verifyOrder = async (admin: Admin, workspaceId: string, size: number, say: (finding: string) => void) => {
-  let counted = 0;
-  for (let after: bigint | null = null; counted < size; ) {
-    const page = await admin.eventStore.readWorkspace(workspaceId, { after, limit: pageEvents });
-    const ours = page.events.filter(({ stream }) => isInFeed(stream)).slice(0, size - counted);
-    const rows = await feedPage(admin.pool, workspaceId, {
-      after: counted,
-      until: counted + ours.length,
-      limit: ours.length,
-    });
-    for (const [at, { id, type, stream }] of ours.entries()) {
-      if (rows[at]?.eventId !== id)
-        say(`the store has ${type} ${id} of ${stream} where the feed has event ${counted + at + 1}`);
-    }
-    counted += ours.length;
-    after = page.next;
-    if (page.isEnd) break;
-  }
-};
-
 /** @throws Error that names what is wrong */
 export const verifyInstallation = async (admin: Admin, given: Given): Promise<CommandOutput> => {
   const workspaceId = await feedOf(admin, given);
-  const findings: string[] = [];
-  let more = 0;
-  const say = (finding: string): void => {
-    if (findings.length < maxFindings) findings.push(finding);
-    else more += 1;
-  };
-  const feed = await verifyFeed(admin, workspaceId, say);
-  await verifyOrder(admin, workspaceId, feed.events, say);
-  let rows: number | null = null;
-  if (given.has('read-models')) {
-    const { pool, eventStore: store, codec } = admin;
-    const compared = await compareWithReplay({ pool, store, codec });
-    rows = compared.rows;
-    for (const { table, id } of compared.differences) say(`the row ${id} of ${table} is not what its stream says`);
-  }
+  const file = given.flag('state') ?? `audit-verify-${workspaceId}.json`;
+  const { findings, more, counted, ...verified } = await verifyWorkspace(admin, workspaceId, file);
   if (findings.length > 0) throw notWhole(findings, more);
-  return { workspaceId, ...feed, rowsOfReadModels: rows ?? 'not compared: add --read-models', whole: true };
+  return { ...verified, ...counted, whole: true };
 };
 
 export const listFeedUses = async (admin: Admin, given: Given): Promise<CommandOutput> =>
@@ -232,23 +165,3 @@ export const listFeedKeys = async ({ pool }: Admin): Promise<CommandOutput> =>
 
 export const rotateFeedKeyOf = async ({ pool, secrets }: Admin): Promise<CommandOutput> =>
   (await rotateFeedKey(pool, secrets)).map((key) => ({ ...key }));
-
-/** What a stream says, event by event, up to an instant. */
-export const replayStream = async (admin: Admin, given: Given): Promise<CommandOutput> => {
-  const at = given.flag('at');
-  if (at !== undefined && Number.isNaN(Date.parse(at)))
-    throw new UsageError(`${JSON.stringify(at)} is no instant, such as 2026-01-31T08:00:00Z.`);
-  const until = at === undefined ? Number.POSITIVE_INFINITY : Date.parse(at);
-  const events = await admin.eventStore.read(given.at(0));
-  if (events.length === 0) throw new Error(`There is no stream ${given.at(0)}.`);
-  const shown: Shown[] = [];
-  for (const event of events.filter(({ created }) => created.getTime() <= until)) {
-    const { data, metadata } = await admin.codec.decode(event);
-    const { actor, commandId } = metadata;
-    shown.push({
-      ...{ revision: Number(event.revision), at: event.created.toISOString(), type: event.type },
-      ...{ actor: `${actor.type} ${actor.id}`, commandId, data: JSON.stringify(data) },
-    });
-  }
-  return shown;
-};

@@ -3,12 +3,14 @@ import {
   exportFeed,
   listFeedKeys,
   listFeedUses,
-  replayStream,
   rotateFeedKeyOf,
   verifyExportOf,
   verifyInstallation,
 } from './audit.ts';
+import { writeBundle } from './audit-bundle.ts';
 import { diffOf } from './audit-diff.ts';
+import { replay } from './audit-replay.ts';
+import { replayBundle } from './audit-replay-bundle.ts';
 import { setCadence } from './cadence.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
@@ -293,15 +295,26 @@ export const commands: readonly Command[] = [
     onDisk: (_files, given) => verifyExportOf(given),
   },
   {
-    usage: 'audit verify [--workspace ID] [--test] [--read-models]',
+    usage: 'audit verify [--workspace ID] [--test] [--state FILE]',
     about:
-      'holds the feed against the store and all that was signed; with --read-models every row, while nothing is written',
+      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says',
     run: verifyInstallation,
   },
   {
-    usage: 'audit replay <stream> [--at INSTANT]',
-    about: 'shows the events of a stream, as of that instant',
-    run: replayStream,
+    usage: 'audit replay <stream> [--at MOMENT] [--follow] [--workspace ID] [--test]',
+    about:
+      'shows the events of a stream, or of all with the word workspace, as of an instant or a sequence, or as they come',
+    run: replay,
+  },
+  {
+    usage: 'audit bundle <target> [--to FILE]',
+    about: 'writes the events and the recorded answers of one target into a file, without secrets, persons and texts',
+    run: writeBundle,
+  },
+  {
+    usage: 'audit replay-bundle <file>',
+    about: 'plays a bundle against the deciders and the sandbox of this release, and names where the outcome differs',
+    run: replayBundle,
   },
   {
     usage: 'audit diff <from> <to> [--workspace ID] [--test] [--limit N] [--exit-code]',

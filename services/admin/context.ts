@@ -39,9 +39,11 @@ export interface Admin {
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
   /** Where files of callers lie. */
-  readonly blobs: Pick<BlobStore, 'put' | 'presignGet' | 'presignOwn' | 'delete'>;
+  readonly blobs: Pick<BlobStore, 'put' | 'get' | 'presignGet' | 'presignOwn' | 'delete'>;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
+  /** The network of our own, which reaches no person. */
+  readonly sandbox: PlatformAdapter;
   /** A call of the sandbox to us, as that network signs it; null: it makes none of the kind. */
   readonly sandboxCall: (
     platform: Platform,
@@ -61,6 +63,8 @@ export interface Admin {
   readonly logger: Logger;
   /** Aborts at Ctrl-C. */
   readonly signal: AbortSignal;
+  /** Writes a line of an answer that is too long to be held; a full pipe is waited for. */
+  readonly line: (text: string) => Promise<void>;
   /** Writes a message beside the answer. */
   readonly note: (text: string) => void;
 }

@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import path from 'node:path';
@@ -5,7 +6,7 @@ import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type InstalledSchema, openAdapters, openSchema } from '#infra/adapters.ts';
 import { joinAnalytics } from '#infra/clickhouse/join.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import { sandboxCall } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, sandboxCall } from '#infra/platforms/sandbox/index.ts';
 import { formerClusters, removeFormerCluster } from '#infra/postgres/former-clusters.ts';
 import { joinEmbedded } from '#infra/postgres/join.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
@@ -93,6 +94,7 @@ const carryOut = async (
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, blobs },
       eventStore: adapters.store,
       adapterOf: (platform) => live.adapters[platform] ?? null,
+      sandbox: new SandboxNetwork({ database: { pool } }),
       sandboxCall: (platform, said) => sandboxCall(platform, secrets.subKey('sandbox-calls').toString('hex'), said),
       publishing: new PublishingHold(pool, config.publishing),
       confirm: onTerminal(stopping.signal),
@@ -100,6 +102,9 @@ const carryOut = async (
       mediaQuota: config.mediaQuota,
       logger: createLogger('admin', config.logLevel, config.logFile),
       signal: stopping.signal,
+      line: async (text) => {
+        if (!process.stdout.write(`${text}\n`)) await once(process.stdout, 'drain');
+      },
       note: (text) => void process.stderr.write(`${text}\n`),
     },
     given,

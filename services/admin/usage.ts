@@ -54,7 +54,8 @@ ${lines.join('\n')}
   --data DIR  folder of npm start (default ./data, or DATA_DIR)
   --json      the answer as JSON on standard output
 
-Exit code: 0 done, 1 refused or failed, 2 not understood.
+Exit code: 0 done, 1 refused or failed (audit verify, verify-export and replay-bundle: something is not as it was), 2 not
+understood.
 
 Environment:
 

@@ -39,6 +39,7 @@ const names = [
   'pull',
   'feed',
   'asof',
+  'verify',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

@@ -4,6 +4,7 @@
  */
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
+import path from 'node:path';
 import pg from 'pg';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { view } from '#projections/shapes.ts';
@@ -382,5 +383,19 @@ suite('the main job over separate processes', { timeoutMs: 240_000 }, (t) => {
     for (const canary of [secret, env.SECRET_KEY?.slice(3) ?? '', password, 'northwind"']) {
       assert.ok(canary === '' || !lines.includes(canary), 'a secret is in a log');
     }
+  });
+
+  t('the feed over EventStoreDB has the order of the store, and all that follows from it is verified', async () => {
+    await until('all events are numbered', async () => {
+      const { rows } = await pool.query(
+        'select (select position from ops.feed_position) >= (select max(position) from ops.consumer_positions) as done',
+      );
+      return rows[0]?.done === true;
+    });
+    const state = path.join(env.DATA_DIR ?? '', 'verify.json');
+    const verified = await admin('audit', 'verify', '--test', '--state', state);
+    assert.equal(String(verified.whole), 'true');
+    for (const what of ['events', 'rows', 'boundaries', 'deliveries', 'files', 'figures', 'counts'])
+      assert.ok(Number(verified[what]) > 0, `${what}: ${JSON.stringify(verified)}`);
   });
 });

@@ -1,12 +1,15 @@
-import { deepEqual, equal, ok } from 'node:assert/strict';
-import { randomUUID } from 'node:crypto';
+import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { consistencyProof, inclusionProof, isConsistent, isIncluded, leafOf, rootOf } from '#domain/tree.ts';
+import { signEndedDays } from '#projections/feed/daily.ts';
 import { frontierAt } from '#projections/feed/epochs.ts';
 import { numberEvents } from '#projections/feed/number.ts';
+import { checkpointsOf } from '#projections/feed/sign.ts';
 import { frontierOf, subtreesOf } from '#projections/feed/tree.ts';
+import { Secrets } from '#runtime/identity/secrets.ts';
 import { restored } from '#runtime/work/restores.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -66,7 +69,8 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
   t.before.each(() => wipe());
 
   const wipe = () =>
-    pool.query(`truncate ops.feed_events, ops.feed_heads, ops.feed_subtrees, ops.feed_kept, ops.feed_epochs, ops.restores;
+    pool.query(`truncate ops.feed_events, ops.feed_heads, ops.feed_subtrees, ops.feed_kept, ops.feed_epochs, ops.restores,
+        ops.feed_checkpoints, ops.feed_keys;
       insert into ops.feed_epochs (epoch) values (1); update ops.feed_position set position = null, event_id = null`);
 
   const rowsOf = async (workspaceId: string): Promise<readonly Row[]> =>
@@ -257,5 +261,76 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     deepEqual(rows, [{ epoch: 1 }, { epoch: 2 }]);
     await numbered(store);
     equal((await pool.query('select 1 from ops.feed_epochs')).rowCount, 2);
+  });
+
+  const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
+  const going = new AbortController().signal;
+  const day = 86_400_000;
+  /** Makes the first of them events of days before today: so many of each, the oldest day first. */
+  const spreadOverDays = async (workspaceId: string, days: readonly number[]): Promise<void> => {
+    let from = 0;
+    for (const [index, events] of days.entries()) {
+      await pool.query(
+        `update ops.feed_events set at = now() - make_interval(days => $4)
+         where workspace_id = $1 and sequence > $2 and sequence <= $3`,
+        [workspaceId, from, from + events, days.length - index],
+      );
+      from += events;
+    }
+  };
+  const signedSizes = async (workspaceId: string) =>
+    (await checkpointsOf(pool, workspaceId, { before: null, limit: 100 })).map(({ epoch, size }) => [epoch, size]);
+
+  t(
+    'each day on which the feed grew is signed once, by one of two processes, and one that dies is followed',
+    async () => {
+      const store = new MemoryEventStore();
+      const [first, second] = workspaces;
+      for (let at = 0; at < 12; at += 1) {
+        for (const id of [first, second]) await store.append(`post-${id}-${at}`, 'none', [eventOf(id, 'Any')]);
+      }
+      await numbered(store);
+      await spreadOverDays(first, [3, 0, 4]);
+      await spreadOverDays(second, [5]);
+      // The process dies behind the key, and then behind the first checkpoint.
+      const dying = (behind: RegExp) => ({
+        query: async (...args: Parameters<pg.Pool['query']>) => {
+          const answer = await pool.query(...args);
+          if (behind.test(String(args[0]))) throw new Error('died');
+          return answer;
+        },
+      });
+      for (const behind of [/insert into ops.feed_keys/, /insert into ops.feed_checkpoints/]) {
+        await rejects(
+          signEndedDays({ pool: dying(behind) as unknown as pg.Pool, secrets, signal: going }, Date.now()),
+          /died/,
+        );
+      }
+      equal((await pool.query('select 1 from ops.feed_checkpoints')).rowCount, 1);
+      await Promise.all([1, 2].map(() => signEndedDays({ pool, secrets, signal: going }, Date.now())));
+      deepEqual(await signedSizes(first), [
+        [1, 7],
+        [1, 3],
+      ]);
+      deepEqual(await signedSizes(second), [[1, 5]]);
+      equal((await pool.query('select 1 from ops.feed_keys')).rowCount, 1);
+      // Nothing grew since: nothing is signed.
+      equal(await signEndedDays({ pool, secrets, signal: going }, Date.now()), 0);
+      equal(await signEndedDays({ pool, secrets, signal: going }, Date.now() + day), 2);
+      deepEqual((await signedSizes(second))[0], [1, 12]);
+    },
+  );
+
+  t('what a former epoch left is not signed day by day again', async () => {
+    const store = new MemoryEventStore();
+    const [workspaceId] = workspaces;
+    for (let at = 0; at < 5; at += 1) await store.append(`post-${at}`, 'none', [eventOf(workspaceId, 'Any')]);
+    await numbered(store);
+    await restored(pool, new Date().toISOString(), 'ada');
+    await store.append('post-after', 'none', [eventOf(workspaceId, 'After')]);
+    await numbered(store);
+    await spreadOverDays(workspaceId, [2, 4]);
+    equal(await signEndedDays({ pool, secrets, signal: going }, Date.now()), 1);
+    deepEqual(await signedSizes(workspaceId), [[2, 6]]);
   });
 });

@@ -9,7 +9,7 @@ import { testTwinIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
-import { sandboxCall } from '#infra/platforms/sandbox/index.ts';
+import { SandboxNetwork, sandboxCall } from '#infra/platforms/sandbox/index.ts';
 import { eventSchema } from '#infra/postgres/event-store.ts';
 import { operationalSchema } from '#infra/postgres/schema.ts';
 import { view } from '#projections/shapes.ts';
@@ -78,6 +78,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           analytics: adapters.analytics,
           blobs: adapters.blobs,
           adapterOf: () => null,
+          sandbox: new SandboxNetwork({ database: { pool: adapters.pool } }),
           sandboxCall: (platform, said) => sandboxCall(platform, ofSandbox, said),
           publishing: new PublishingHold(adapters.pool, 'on'),
           confirm: null,
@@ -86,6 +87,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           eventStore: adapters.store,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
+          line: async (text) => void notes.push(text),
           note: (text) => void notes.push(text),
         },
         asked.given,

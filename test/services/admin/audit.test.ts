@@ -7,7 +7,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
-import { type Process, run, start } from '#test/support/processes.ts';
+import { Process, run, start } from '#test/support/processes.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
@@ -146,7 +146,7 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
   );
 
   t('the installation is held against its own store and all that it signed', async () => {
-    const { output, code } = await admin('audit', 'verify', '--read-models');
+    const { output, code } = await admin('audit', 'verify', '--state', path.join(scratch, 'verify.json'));
     equal(code, 0, output);
     match(output, /whole\s+true/);
     const { rows } = await pool.query(
@@ -154,7 +154,7 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     );
     const [{ id }] = rows;
     await pool.query("update ops.feed_events set hash = sha256('x') where event_id = $1", [id]);
-    const broken = await admin('audit', 'verify');
+    const broken = await admin('audit', 'verify', '--state', path.join(scratch, 'verify.json'));
     equal(broken.code, 1);
     match(broken.output, new RegExp(`WRONG {2}event \\d+ \\(\\w+ ${id} of client-[\\w-]+\\) was changed`));
     match(broken.output, /are not those of the checkpoint that was signed/);
@@ -165,12 +165,43 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     const renamed = await owner.patch(`/clients/${id}`, { name: `Renamed ${randomUUID()}` });
     equal(renamed.status, 200, renamed.text);
     await numbered();
-    const all = await json('audit', 'replay', `client-${id}`);
+    const replayed = async (...args: readonly string[]) => {
+      const { code, output } = await admin('audit', 'replay', ...args, '--json');
+      equal(code, 0, output);
+      const lines = output
+        .trim()
+        .split('\n')
+        .filter((line) => line.startsWith('{'));
+      const said = lines.map((line) => JSON.parse(line));
+      deepEqual(said.pop(), { events: said.length });
+      return said;
+    };
+    const all = await replayed(`client-${id}`);
     deepEqual(
       all.map(({ type }: { type: string }) => type),
       ['ClientCreated', 'ClientUpdated'],
     );
-    deepEqual(await json('audit', 'replay', `client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    deepEqual(await replayed(`client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    const feed = await replayed('workspace');
+    deepEqual(
+      feed.map(({ sequence }: { sequence: number }) => sequence),
+      feed.map((_: unknown, at: number) => at + 1),
+    );
+    const created = feed.find((one: { type: string; stream: string }) => one.stream === `client-${id}`);
+    deepEqual(
+      (await replayed(`client-${id}`, '--at', String(created.sequence))).map(({ type }: { type: string }) => type),
+      ['ClientCreated'],
+    );
+    equal((await replayed('workspace', '--at', '3')).length, 3);
+    const following = new Process('services/admin/main.ts', {
+      env,
+      args: ['audit', 'replay', 'workspace', '--follow'],
+    });
+    await following.saying(/ClientUpdated/);
+    const later = await newClient();
+    await following.saying(new RegExp(`client-${later} 0 {2}ClientCreated`));
+    following.signal('SIGINT');
+    equal((await following.exited()).code, 0);
     match((await admin('audit', 'replay', 'client-none')).output, /There is no stream client-none/);
     equal((await owner.get('/events?limit=5')).status, 200);
     const [use] = await json('audit', 'reads');
@@ -217,5 +248,24 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     ]);
     deepEqual([same.code, other.code, back.code, none.code], [0, 1, 2, 2], other.output + back.output);
     match(other.output, /moreThings +[1-9]/);
+  });
+
+  t('the end of a day is signed without being asked for, also by the process behind one that dies', async () => {
+    await projections.stop();
+    await pool.query('delete from ops.feed_checkpoints');
+    await pool.query('delete from ops.feed_keys');
+    await pool.query("update ops.feed_events set at = at - interval '2 days' where sequence <= 5");
+    const dies = await start('projections/main.ts', {
+      env: { ...env, POSTLINE_FAULT: 'checkpoint:after-key', POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
+    });
+    equal((await dies.exited()).signal, 'SIGKILL');
+    projections = await start('projections/main.ts', { env });
+    const { rows: made } = await pool.query('select id from ops.feed_keys');
+    const signed = 'select 1 from ops.feed_checkpoints where size = 5';
+    await until('the day is signed', async () => (await pool.query(signed)).rowCount !== 0);
+    const keys = await pool.query('select id from ops.feed_keys');
+    deepEqual([keys.rows, made.length], [made, 1]);
+    const { data } = (await owner.get('/events/checkpoints')).body as { data: { size: number }[] };
+    ok(data.some(({ size }) => size === 5));
   });
 });

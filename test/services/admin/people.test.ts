@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Secret, TOTP } from 'otpauth';
 import { person } from '#domain/person.ts';
+import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { readCommand } from '#services/admin/usage.ts';
@@ -45,7 +46,8 @@ suite('operator and people', (t) => {
         ...{ consoleUrl: 'https://console.test', mediaQuota: 0, analytics: null, note: () => undefined },
         ...{ adapterOf: () => null, sandboxCall: () => null, confirm: null, blobs: world.deps.blobs },
         publishing: new PublishingHold(world.pool, 'on'),
-        signal: new AbortController().signal,
+        ...{ signal: new AbortController().signal, line: async () => undefined },
+        sandbox: new SandboxNetwork({ database: { pool: world.pool } }),
       },
       asked.given,
     );

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { target } from '#domain/post-target/target.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
+import { verifyWorkspace } from '#services/admin/audit-verify.ts';
+import type { Admin } from '#services/admin/context.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composer, refused } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
+import { startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -53,7 +59,12 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
   };
   const targetsOf = ({ data }: Answered) => data.targets as readonly EvidenceTarget[];
   /** Lets a target go out, as the publisher records it. */
-  const publish = async (targetId: string, postId: string): Promise<void> => {
+  const publish = async (
+    targetId: string,
+    postId: string,
+    workspaceId = testTwinIdOf(world.workspaceId),
+    only: string | null = null,
+  ): Promise<void> => {
     const { revision } = await world.store.load(target, targetId);
     const claim = { attempt: 1, takeover: 0 };
     const boundary = { ...claim, step: 'boundary', data: null, deadline: new Date(Date.now() + 60_000).toISOString() };
@@ -63,8 +74,9 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
       { type: 'TargetPublishCheckpointed', data: boundary },
       { type: 'TargetPublished', data: { ...claim, externalId: 'x-77', permalink: null, publishedAt } },
     ];
-    const context = contextOf(world.operator, testTwinIdOf(world.workspaceId));
-    await world.store.append(`target-${targetId}`, revision, events, context, postId);
+    const context = contextOf(world.operator, workspaceId);
+    const stored = events.filter(({ type }) => only === null || type === only);
+    await world.store.append(`target-${targetId}`, revision, stored, context, postId);
   };
 
   t('what was shown, with the hash of its files, who decided with what, and that it is what went out', async () => {
@@ -194,5 +206,118 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
     assert.ok(!text.includes(String(open.data.token)) && !text.includes('keyVersion'));
     keys.destroy(own.clientId);
     assert.ok(!(await evidenceOf(approvalId)).text.includes('Gustav'));
+  });
+
+  t('a verification holds all of it against the events, and names each thing that was changed', async () => {
+    const agency = await world.agency('Verified');
+    const workspaceId = testTwinIdOf(agency.workspaceId);
+    const client = await composer({ ...world, ...agency }, ['x', 'bluesky']);
+    const { tester } = agency;
+    await tester.patch(`/clients/${client.clientId}`, { approvalRequired: true });
+    const bytes = Buffer.from('every byte of it');
+    const asset = await readyAsset(world.store, workspaceId, 'image', { clientId: client.clientId, body: bytes });
+    const put = (body: Buffer) =>
+      world.deps.blobs.put(asset.key, body, { contentType: 'image/jpeg', bytes: body.length });
+    await put(bytes);
+    await world.settled();
+    const send = async (content: string, isApproved: boolean) => {
+      const { data, text } = await tester.post('/posts', client.body({ content, mediaIds: [asset.id] }));
+      assert.equal(data?.status, 'pending_approval', text);
+      if (isApproved) await tester.post(`/approvals/${String(data.approvalId)}/approve`, {});
+      const [first] = data.targets as readonly { readonly id: string }[];
+      const targetId = first?.id ?? '';
+      await publish(targetId, data.id, workspaceId);
+      return { postId: data.id, approvalId: String(data.approvalId), targetId };
+    };
+    const sent = await send('Held against events.', true);
+    const numbering = startNumbering(world);
+    const folder = mkdtempSync(path.join(tmpdir(), 'verify-'));
+    const state = path.join(folder, 'state.json');
+    const { deps, pool, eventStore, codec, store, log, secrets, operator } = world;
+    const verified = async ({ stop, ...pace }: { pageEvents: number; noteMs: number; stop?: number }) => {
+      await world.settled();
+      await numbering.numbered();
+      const stopped = new AbortController();
+      let noted = 0;
+      const note = (): void => {
+        noted += 1;
+        if (noted === stop) stopped.abort(new Error('stopped'));
+      };
+      const admin = {
+        ...{ pool, eventStore, codec, store, log, secrets, operator, analytics: null },
+        ...{ blobs: deps.blobs, signal: stopped.signal, note },
+      } as unknown as Admin;
+      return verifyWorkspace(admin, workspaceId, state, pace);
+    };
+    const atOnce = { pageEvents: 500, noteMs: 60_000 };
+    const found = async (): Promise<readonly string[]> => (await verified(atOnce)).findings;
+
+    const whole = await verified(atOnce);
+    assert.deepEqual(whole.findings, []);
+    const { files, boundaries, releases, rows = 0, counts = 0 } = whole.counted;
+    assert.deepEqual([files, boundaries, releases], [1, 1, 1]);
+    assert.ok(rows > 8 && counts > 1);
+    // One that is stopped in the middle goes on where its file says, and finds the same.
+    await assert.rejects(verified({ pageEvents: 7, noteMs: 0, stop: 3 }), /stopped/);
+    assert.ok(JSON.parse(readFileSync(state, 'utf8')).sequence < whole.events);
+    assert.deepEqual(await verified({ pageEvents: 7, noteMs: 0 }), whole);
+    writeFileSync(state, '{}');
+    await assert.rejects(found(), /is not of a verification of this feed/);
+    rmSync(state);
+
+    const { rows: tables } = await pool.query<{ name: string; live: number }>(
+      "select name, max(live) as live from ops.projections where name in ('posts', 'media', 'clients') group by name",
+    );
+    const live = new Map(tables.map((one) => [one.name, one.live]));
+    /** Changes, sees it named, and takes the change back. */
+    const named = async (change: string, back: string, findings: readonly RegExp[]) => {
+      await pool.query(change);
+      const said = await found();
+      await pool.query(back);
+      for (const [at, pattern] of findings.entries()) assert.match(said[at] ?? '', pattern, said.join('\n'));
+      assert.equal(said.length, findings.length, said.join('\n'));
+    };
+    const clients = `read.clients_v${live.get('clients')}`;
+    await named(
+      `update ${clients} set name = name || '!' where id = '${client.clientId}'`,
+      `update ${clients} set name = rtrim(name, '!') where id = '${client.clientId}'`,
+      [/^the row [\w-]+ of clients is not what client-[\w-]+ says: name$/],
+    );
+    const media = `read.media_v${live.get('media')}`;
+    const other = randomUUID();
+    await named(
+      `update ${media} set id = '${other}' where id = '${asset.id}'`,
+      `update ${media} set id = '${asset.id}' where id = '${other}'`,
+      [/of media is missing, which media-/, new RegExp(`the row ${other} of media is there, and no stream makes it`)],
+    );
+    const posts = `read.posts_v${live.get('posts')}`;
+    await named(
+      `update ${posts} set target_count = target_count + 1 where id = '${sent.postId}'`,
+      `update ${posts} set target_count = target_count - 1 where id = '${sent.postId}'`,
+      [new RegExp(`the row ${sent.postId} of posts counts other rows than there are`)],
+    );
+    await named(
+      `create temp table gone as select * from ops.feed_events where workspace_id = '${workspaceId}' and sequence = 5;
+       create table if not exists public.gone as table gone;
+       delete from ops.feed_events where workspace_id = '${workspaceId}' and sequence = 5`,
+      'insert into ops.feed_events table public.gone; drop table public.gone',
+      [/^event 5 is missing in the feed$/, /^the feed lacks \w+ [\w-]+ of [\w-]+, which the store has$/],
+    );
+    await put(Buffer.from('other bytes, same'));
+    assert.match((await found()).join(), /^the file [\w/.-]+ of media-[\w-]+ is not the one that was stored$/);
+    await world.deps.blobs.delete(asset.key);
+    assert.match((await found()).join(), /^the file [\w/.-]+ of media-[\w-]+ is not there$/);
+    await put(bytes);
+
+    const early = await send('Sent before anybody said yes.', false);
+    const unreleased = `target-${early.targetId} was sent at revision \\d+, and approval ${early.approvalId} had not released it`;
+    assert.match((await found()).join(), new RegExp(`^${unreleased}$`));
+    await publish(sent.targetId, sent.postId, workspaceId, 'TargetPublishCheckpointed');
+    assert.match(
+      (await found()).join('\n'),
+      new RegExp(`target-${sent.targetId} crossed the boundary of attempt 1 a second time, at revision \\d+`),
+    );
+    await numbering.stop();
+    rmSync(folder, { recursive: true });
   });
 });
