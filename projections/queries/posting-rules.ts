@@ -97,7 +97,8 @@ const callsOfPost = `case when t.platform in (${names(withThreads)}) then (
     + (t.platform = 'x' and exists (select 1 from jsonb_array_elements(b.body -> 'variants') v
       where v ->> 'platform' = 'x' and ${showsSomethingSql("v -> 'overrides' ->> 'firstComment'")}))::int
   from ${view('posts')} p cross join lateral (select ${bodyAtSql} as body) b where p.id = t.post_id) end`;
-const callsSql = `coalesce(${callsMade}, ${callsOfPost}, 1)`;
+/** Calls that a target `t` is, or was. */
+export const callsSql = `coalesce(${callsMade}, ${callsOfPost}, 1)`;
 
 const ms = (sql: string): string => `round(extract(epoch from ${sql}) * 1000)::float8`;
 

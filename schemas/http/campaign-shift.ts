@@ -30,6 +30,17 @@ const SkipReason = OpenEnum(
 
 export const maxShownSkips = 1_000;
 
+export const ShiftSkip = Named(
+  'ShiftSkip',
+  Type.Object(
+    {
+      targetId: said(Uuid, 'Id of the target.'),
+      reason: said(SkipReason, 'Why it keeps its time.'),
+    },
+    { description: 'A target that a shift did not move.' },
+  ),
+);
+
 export const CampaignShiftResult = Named(
   'CampaignShiftResult',
   Type.Object(
@@ -41,22 +52,10 @@ export const CampaignShiftResult = Named(
       days: said(Nullable(Type.Integer()), 'The days that were sent; null: minutes were.'),
       shifted: Type.Integer({ minimum: 0, description: 'Number of targets that were moved.' }),
       skippedCount: Type.Integer({ minimum: 0, description: 'Number of targets that were not moved.' }),
-      skipped: Type.Array(
-        Named(
-          'ShiftSkip',
-          Type.Object(
-            {
-              targetId: said(Uuid, 'Id of the target.'),
-              reason: said(SkipReason, 'Why it keeps its time.'),
-            },
-            { description: 'A target that a shift did not move.' },
-          ),
-        ),
-        {
-          maxItems: maxShownSkips,
-          description: `Targets that were not moved: the first ${maxShownSkips}, those that are not settled before the others.`,
-        },
-      ),
+      skipped: Type.Array(ShiftSkip, {
+        maxItems: maxShownSkips,
+        description: `Targets that were not moved: the first ${maxShownSkips}, those that are not settled before the others.`,
+      }),
     },
     { description: 'What became of a shift.' },
   ),

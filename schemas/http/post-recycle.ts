@@ -16,17 +16,17 @@ const words = {
 const days = { minimum: 1, maximum: 365 };
 const copies = { minimum: 1, maximum: 100 };
 
+/** The settings, as members of a body. */
+export const recycleSettings = {
+  enabled: Defaulted(Type.Boolean({ description: words.enabled }), true),
+  everyDays: Type.Integer({ ...days, description: words.everyDays, examples: [30] }),
+  times: Maybe(Type.Integer({ ...copies, description: words.times, examples: [3] })),
+  until: Maybe(InstantInput(words.until)),
+};
+
 export const PostRecycle = Named(
   'PostRecycle',
-  Type.Object(
-    {
-      enabled: Defaulted(Type.Boolean({ description: words.enabled }), true),
-      everyDays: Type.Integer({ ...days, description: words.everyDays, examples: [30] }),
-      times: Maybe(Type.Integer({ ...copies, description: words.times, examples: [3] })),
-      until: Maybe(InstantInput(words.until)),
-    },
-    { description: 'How a post is repeated. It replaces the settings as a whole.' },
-  ),
+  Type.Object(recycleSettings, { description: 'How a post is repeated. It replaces the settings as a whole.' }),
 );
 export type PostRecycle = Cleaned<typeof PostRecycle>;
 

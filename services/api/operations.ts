@@ -58,6 +58,7 @@ import { getPost, listPosts } from './posts/shown.ts';
 import { cancelPostTarget, reschedulePostTarget, retryPostTarget } from './posts/target-actions.ts';
 import { getAsyncapi, getError, getOpenapi, listErrors } from './reference.ts';
 import { getReport, getReportExport, listReports, runReport } from './reports/show.ts';
+import { createSimulation } from './simulations/simulate.ts';
 import {
   getWebhookDelivery,
   listWebhookDeliveries,
@@ -127,6 +128,7 @@ export const operations: readonly Operation[] = [
   assignCampaignPosts,
   shiftCampaign,
   unassignCampaignPosts,
+  createSimulation,
   listMedia,
   registerMedia,
   importMedia,

@@ -172,13 +172,39 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   });
 
   t('sandbox: a fault that a text asks for strikes, and the post goes out', async () => {
-    const { id } = (await asked(onlyCodeOf('sandbox', 'bash', baseUrl), { CLIENT_ID: clientId })).data;
+    const [fault, ...more] = curl('sandbox');
+    assert.equal(more.length, 1, 'the other block is a test of its own');
+    const { id } = (await asked(fault, { CLIENT_ID: clientId })).data;
     const [target] = await until('the post published', async () => {
       const { data } = await http().get(`/posts/${id}`);
       return data.status === 'published' ? (data.targets as unknown as readonly Answer[]) : null;
     });
     const shown = await http().get(`/post-targets/${target?.id}`);
     assert.equal(shown.data.attempts, 2, shown.text);
+  });
+
+  t('sandbox: a simulation answers what the guide shows of it', async () => {
+    const [accounts, at] = [await http().get(`/accounts?clientId=${clientId}`), '2027-03-01T09:00:00.000Z'];
+    const x = accounts.rows.find(({ platform }) => platform === 'x')?.id;
+    const later = new Date(Date.now() + 7 * 86_400_000);
+    const begin = new Date(later.setUTCHours(9, 0, 0, 0)).getTime();
+    for (const minutes of [0, 10]) {
+      const scheduledAt = new Date(begin + minutes * 60_000).toISOString();
+      const targets = { mode: 'selection', accountIds: [x] };
+      const body = { clientId, content: `At ${minutes}`, targets, schedule: { type: 'at', scheduledAt } };
+      assert.equal((await http().post('/posts', body)).status, 200);
+    }
+    const [, simulation] = curl('sandbox');
+    const { data } = await until('both are planned', async () => {
+      const answer = await asked(simulation, { CLIENT_ID: clientId });
+      return answer.data.targets === 2 ? answer : null;
+    });
+    const shift = (instant: string): string => new Date(Date.parse(instant) - begin + Date.parse(at)).toISOString();
+    const [change, ...more] = data.changes as readonly Record<'now' | 'then', { readonly at: string }>[];
+    assert.ok(change !== undefined && more.length === 0);
+    const { targetId: _target, postId: _post, accountId: _account, ...shown } = change as unknown as Answer;
+    const moved = (side: 'now' | 'then') => ({ ...change[side], at: shift(change[side].at) });
+    assert.deepEqual({ ...shown, now: moved('now'), then: moved('then') }, JSON.parse(onlyCodeOf('sandbox', 'json')));
   });
 
   t('media: curl, to the asset that a post may use', async () => {

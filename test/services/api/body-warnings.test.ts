@@ -171,6 +171,7 @@ suite('warnings about the body of a call', (t) => {
         ...{ action: 'reschedule', targetIds: [target?.id], shiftMinutes: 5, note: 'x' },
       }),
       previewPost: await tester.post('/posts/preview', body({ saveAsDraft: true })),
+      createSimulation: await tester.post('/simulations', { clientId, quota: { limit: 3 }, month: '2026-02' }),
       revisePost: await tester.post(`/posts/${post.data.id}/revise`, { content: 'Anew', text: 'x' }),
     };
     for (const [name, answer] of Object.entries(answers)) {

@@ -146,6 +146,11 @@ suite('OWASP API1: ids in bodies', (t) => {
         ...(pointer.startsWith('/select') ? { select: { from: tomorrow(), to: tomorrow() } } : { targetIds: [target] }),
       },
       ...{ assignCampaignPosts: { postIds: [post] }, unassignCampaignPosts: { postIds: [post] } },
+      createSimulation: {
+        ...{ clientId: client, cadence: [{ perDay: 3 }] },
+        ...(pointer.startsWith('/recycling') ? { recycling: [{ postId: post, everyDays: 30 }] } : {}),
+        ...(pointer.startsWith('/shift') ? { shift: { campaignId: mine.campaign, days: 1 } } : {}),
+      },
       ...{ presignMedia: presignBody(), registerMedia: { assetId: mine.upload } },
       importMedia: { url: 'https://cdn.agency.example/a.jpg' },
       registerWebhook: { url: 'https://hooks.agency.example/in', events: ['post.*'] },

@@ -106,6 +106,7 @@ suite('OWASP API3: properties', (t) => {
       assignCampaignPosts: post(`/campaigns/${campaign}/assign`, { postIds: [id] }),
       unassignCampaignPosts: post(`/campaigns/${campaign}/unassign`, { postIds: [id] }),
       shiftCampaign: post(`/campaigns/${campaign}/shift`, { days: 1 }),
+      createSimulation: post('/simulations', { clientId: own.clientId, cadence: [{ perDay: 3 }] }),
       presignMedia: post('/media/presign', presignBody()),
       registerMedia: post('/media', { assetId: upload }),
       importMedia: post('/media/import-url', { url: 'https://cdn.agency.example/a.jpg' }),
