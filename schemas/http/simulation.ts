@@ -13,7 +13,7 @@ import { recycleSettings } from './post-recycle.ts';
 
 export const maxSimulatedRecycles = 20;
 export const maxSimulatedChanges = 500;
-const maxSame = 100;
+export const maxSimulatedSame = 100;
 
 const { minIntervalMinutes, perDay } = CadenceRule.properties;
 
@@ -99,7 +99,9 @@ export const SimulationCreate = Named(
           description: 'Other rules of how often accounts may publish.',
         }),
       ),
-      quota: Maybe(SimulatedQuota),
+      quota: Maybe(
+        said(SimulatedQuota, 'Another quota of the workspace; a credential limited to clients cannot try one.'),
+      ),
       recycling: Maybe(
         Type.Array(SimulatedRecycle, {
           minItems: 1,
@@ -107,7 +109,7 @@ export const SimulationCreate = Named(
           description: 'Other recycling of posts, each of them once.',
         }),
       ),
-      shift: Maybe(SimulatedShift),
+      shift: Maybe(said(SimulatedShift, 'A campaign that moves.')),
     },
     { description: 'A planned period, and at least one change to its rules. Several changes are made together.' },
   ),
@@ -220,6 +222,20 @@ const Anew = Named(
   ),
 );
 
+const Same = Named(
+  'SimulatedSame',
+  Type.Object(
+    {
+      count: count('Their number.'),
+      targetIds: Type.Array(Uuid, {
+        maxItems: maxSimulatedSame,
+        description: `The first ${maxSimulatedSame} of them.`,
+      }),
+    },
+    { description: 'Targets of which the same becomes.' },
+  ),
+);
+
 export const Simulation = Named(
   'Simulation',
   Type.Object(
@@ -234,13 +250,7 @@ export const Simulation = Named(
         maxItems: maxSimulatedChanges,
         description: `The first ${maxSimulatedChanges} of those, in the order of their times.`,
       }),
-      same: Type.Object(
-        {
-          count: count('Their number.'),
-          targetIds: Type.Array(Uuid, { maxItems: maxSame, description: `The first ${maxSame} of them.` }),
-        },
-        { description: 'The targets that stay as they are.' },
-      ),
+      same: said(Same, 'The targets that stay as they are.'),
       counts: Type.Array(Count, { description: 'Targets by account, day and state, where there are any.' }),
       months: Type.Array(Month, {
         description: 'The quota in the months that change, or that have one; empty for a key limited to clients.',

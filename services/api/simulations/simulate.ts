@@ -1,7 +1,7 @@
 import { dayOf } from '#domain/report-windows.ts';
 import type { Foreseen, ForeseenState } from '#domain/what-if.ts';
 import { maxShownSkips } from '#schemas/http/campaign-shift.ts';
-import { maxSimulatedChanges, Simulation, SimulationCreate } from '#schemas/http/simulation.ts';
+import { maxSimulatedChanges, maxSimulatedSame, Simulation, SimulationCreate } from '#schemas/http/simulation.ts';
 import { operation, type Tag } from '../call/operation.ts';
 import { invalid, Refusal } from '../call/refusal.ts';
 import { type Foreseeing, foreseeTwice } from './foresee.ts';
@@ -21,7 +21,6 @@ const defaultDays = 31;
 const maxDays = 92;
 /** Milliseconds that the begin of a period may lie in the past, as the time of a post may. */
 const pastMs = 60_000;
-const maxSame = 100;
 
 const iso = (at: number): string => new Date(at).toISOString();
 
@@ -127,7 +126,7 @@ const simulate = async (call: Simulating) => {
       const about = { targetId, postId, accountId, platform, copyOf };
       return [{ ...about, now: outcomeOf(pair.now), then: outcomeOf(pair.then) }];
     }),
-    same: { count: same.length, targetIds: same.slice(0, maxSame) },
+    same: { count: same.length, targetIds: same.slice(0, maxSimulatedSame) },
     counts: countsOf(pairs, timezone),
     months: clientIds === null ? monthsOf(now, then) : [],
     shiftSkipped: then.skipped.filter(({ targetId }) => !hiddenIds.has(targetId)).slice(0, maxShownSkips),

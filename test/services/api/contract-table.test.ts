@@ -61,7 +61,6 @@ const specified: readonly (readonly [method: string, path: string, scope: string
   ['POST', '/campaigns/{id}/assign', 'campaigns.manage'],
   ['POST', '/campaigns/{id}/unassign', 'campaigns.manage'],
   ['POST', '/campaigns/{id}/shift', 'campaigns.manage'],
-  ['POST', '/simulations', 'posts.read'],
   ['GET', '/analytics/overview', 'analytics.read'],
   ['GET', '/analytics/posts', 'analytics.read'],
   ['GET', '/analytics/posts/{id}', 'analytics.read'],

@@ -55,7 +55,7 @@ const filled = [
   ...['thread.segments.content', 'thread.segments.mediaIds', 'variants.overrides'].map((name) => `revisePost.${name}`),
   ...['color', 'startsOn', 'endsOn', 'description'].map((name) => `updateCampaign.${name}`),
   ...['registerWebhook.description', 'updateWebhook.clientIds', 'updateWebhook.description', 'testWebhook.eventType'],
-  'setPostRecycle.enabled',
+  ...['setPostRecycle.enabled', 'createSimulation.recycling.enabled'],
 ];
 
 const filledIn = (schema: unknown, name: string): readonly string[] => {
