@@ -144,7 +144,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
   );
 
   t('a smaller quota takes no place back, and refuses the next ones', async () => {
-    const { composed, create, simulate } = await planned();
+    const { composed, create, simulate, by, set, sweep } = await planned();
     const posts = [await create(base, onX(composed)), await create(base + hour, onX(composed))];
     await world.settled();
     const found = await simulate({ quota: { limit: 1 } });
@@ -158,6 +158,15 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
       found.anew.map(({ postId, then }) => [postId, then?.code]),
       [[posts[1]?.id, 'quota_exceeded']],
     );
+    const { data: campaign } = await by.post('/campaigns', { name: 'Next month' });
+    await by.post(`/campaigns/${campaign.id}/assign`, { postIds: posts.map(({ id }) => id) });
+    await set(1);
+    await sweep();
+    const moved = await simulate({ shift: { campaignId: campaign.id, days: 31 } });
+    const { data: real } = await by.post(`/campaigns/${campaign.id}/shift`, { days: 31 });
+    const reasons = (some: unknown) => (some as Simulated['shiftSkipped']).map(({ reason }) => reason);
+    assert.deepEqual(reasons(moved.shiftSkipped), ['quota_exceeded']);
+    assert.deepEqual(reasons(real.skipped), ['quota_exceeded']);
   });
 
   t('bounds, unknown things and other clients are refused with their place in the body', async () => {
@@ -234,47 +243,52 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
   type Planned = Awaited<ReturnType<typeof planned>>;
 
   /** The worker makes each copy at its hour, as its clock says, and a publisher has it out at its time. */
-  const copiesComeTrue = async (
-    { create, composed, publish, simulate, by, rule }: Planned,
-    everyDays: number,
-    said: string,
-  ) => {
+  const copiesComeTrue = async (one: Planned, everyDays: number, said: string) => {
+    const { create, composed, publish, simulate, by, rule } = one;
     const origin = await create(Date.now() + 60_000, onX(composed));
-    await publish(
-      origin.id,
-      origin.targets.map(({ id }) => id),
-    );
+    const idsOf = (targets: readonly { readonly id: string }[]) => targets.map(({ id }) => id);
+    await publish(origin.id, idsOf(origin.targets));
     await rule({ minIntervalMinutes: 60 });
-    const settings = { everyDays, times: 3 };
-    const { changes } = await simulate({ recycling: [{ postId: origin.id, ...settings }] });
-    assert.deepEqual(
-      changes.map(({ copyOf, now }) => [copyOf?.postId, now]),
-      [1, 2, 3].map(() => [origin.id, null]),
+    // The month with the plan has room for one copy.
+    await one.set((await simulate({ cadence: [{}] })).targets + 1);
+    await one.sweep();
+    const settings = { everyDays, times: 5 };
+    const recycling = [{ postId: origin.id, ...settings }];
+    const { changes } = await simulate({ recycling });
+    const foreseen = changes.filter(({ copyOf, then }) => copyOf !== null && then?.state === 'goes_out');
+    assert.ok(
+      changes.length > 0 && changes.every(({ copyOf, now }) => copyOf?.postId === origin.id && now === null),
       said,
     );
     const set = await by.request('PUT', `/posts/${origin.id}/recycle`, { body: settings });
     assert.equal(set.status, 200, set.text);
-    for (const { copyOf, then } of changes) {
+    const logger = createLogger('test', 'silent');
+    const made: (readonly [string, string])[] = [];
+    for (;;) {
       await world.settled();
-      const now = () => Date.parse(then?.at ?? '') - hour + 1_000;
-      const logger = createLogger('test', 'silent');
-      await recyclePosts({ store: world.store, pool: world.pool, logger, now }, new AbortController().signal);
-      const copyId = recycledPostIdOf(origin.id, copyOf?.occurrence ?? 0);
-      const { state } = await world.store.load(post, copyId);
-      assert.ok(
-        state.status === 'live' && then?.state === 'goes_out',
-        `${said} ${copyOf?.occurrence}: ${state.status}`,
+      const { state } = await world.store.load(post, origin.id);
+      const next = state.status === 'live' ? state.recycle?.next : null;
+      if (state.status !== 'live' || next == null || Date.parse(next.dueAt) >= base + 31 * day) break;
+      const now = () => Date.parse(next.dueAt) - hour + 1_000;
+      const count = await recyclePosts(
+        { store: world.store, pool: world.pool, logger, now },
+        new AbortController().signal,
       );
-      assert.deepEqual(
-        state.plan.targets.map(({ dueAt }) => dueAt),
-        [then.at],
-        said,
-      );
+      if (count === 0) continue;
+      const copyId = recycledPostIdOf(origin.id, (state.recycle?.posted ?? 0) + 1);
+      const { state: copy } = await world.store.load(post, copyId);
+      assert.ok(copy.status === 'live', said);
+      for (const { targetId, dueAt } of copy.plan.targets) made.push([targetId, dueAt]);
       await publish(
         copyId,
-        state.plan.targets.map(({ targetId }) => targetId),
+        copy.plan.targets.map(({ targetId }) => targetId),
       );
     }
+    assert.deepEqual(
+      foreseen.map(({ targetId, then }) => [targetId, then?.at]),
+      made,
+      said,
+    );
   };
 
   /** A publisher whose clock goes from one instant at which there is work to the next. */
