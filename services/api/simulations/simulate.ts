@@ -3,7 +3,7 @@ import type { Foreseen, ForeseenState } from '#domain/what-if.ts';
 import { maxShownSkips } from '#schemas/http/campaign-shift.ts';
 import { maxSimulatedChanges, maxSimulatedSame, Simulation, SimulationCreate } from '#schemas/http/simulation.ts';
 import { operation, type Tag } from '../call/operation.ts';
-import { invalid, Refusal } from '../call/refusal.ts';
+import { invalid } from '../call/refusal.ts';
 import { type Foreseeing, foreseeTwice } from './foresee.ts';
 import type { Simulating } from './read.ts';
 
@@ -24,17 +24,14 @@ const pastMs = 60_000;
 
 const iso = (at: number): string => new Date(at).toISOString();
 
-/** @throws Refusal for a period that is past or too long, and for a body that changes nothing */
+/** @throws Refusal 422 for a period that is past or too long, and for a body that changes nothing */
 const periodOf = (call: Simulating): { readonly from: string; readonly to: string } => {
   const { cadence, quota, recycling, shift, ...body } = call.body;
   if (cadence === undefined && quota === undefined && recycling === undefined && shift === undefined) {
     throw invalid('', 'required', 'at least one of cadence, quota, recycling and shift is required');
   }
   if (quota !== undefined && call.principal.clientIds !== null) {
-    throw new Refusal(
-      'client_limited',
-      'The quota is that of the whole workspace, and the credential is limited to clients.',
-    );
+    throw invalid('/quota', 'not_allowed', 'is that of the whole workspace, and the credential is limited to clients');
   }
   if (shift !== undefined && (shift.minutes === undefined) === (shift.days === undefined)) {
     throw invalid('/shift', 'exclusive', 'exactly one of minutes and days must be sent');
@@ -159,7 +156,7 @@ export const createSimulation = operation({
   cost: 10,
   body: SimulationCreate,
   answer: Simulation,
-  codes: ['client_limited', 'post_not_scheduled'],
+  codes: ['post_not_scheduled'],
   example: {
     body: { clientId: exampleIds.client, cadence: [{ perDay: 3 }] },
     data: {

@@ -77,7 +77,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
       const body = composed.body({ schedule: { type: 'at', scheduledAt: iso(at) }, ...more });
       const made = await by.post('/posts', body);
       assert.equal(made.status, 200, made.text);
-      return made.data as { id: string; targets: readonly { id: string; accountId: string }[] };
+      return made.data as unknown as { id: string; targets: readonly { id: string; accountId: string }[] };
     };
     const ask = (changes: object) => {
       const period = { from: iso(Date.now() + 60_000), to: iso(base + 31 * day) };
@@ -110,7 +110,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
     'another cadence lets targets wait for the next free time, says which posts it would refuse, and writes nothing',
     async () => {
       const { composed, create, simulate } = await planned();
-      const posts = [];
+      const posts: { readonly id: string }[] = [];
       for (const n of [0, 1, 2]) posts.push(await create(base + n * 600_000, onX(composed)));
       const apart = await create(base + 5 * hour, onX(composed));
       await world.settled();
@@ -194,7 +194,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
     refused(await caller.post('/simulations', body), 422, 'validation_failed', ['/clientId']);
     const own = { clientId: other.clientId, cadence };
     assert.deepEqual((await caller.post('/simulations', own)).data.months, []);
-    refused(await caller.post('/simulations', { ...own, quota: { limit: 3 } }), 403, 'client_limited');
+    refused(await caller.post('/simulations', { ...own, quota: { limit: 3 } }), 422, 'validation_failed', ['/quota']);
     const { caller: weak } = await world.keyOf(agency.workspaceId, agency.memberId, {
       mode: 'test',
       scopes: ['accounts.read'],
