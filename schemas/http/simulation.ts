@@ -197,7 +197,7 @@ const Month = Named(
   ),
 );
 
-const Verdict = Nullable(
+const ShownRefusal = Nullable(
   Named(
     'SimulatedRefusal',
     Type.Object(
@@ -215,8 +215,8 @@ const Anew = Named(
   Type.Object(
     {
       postId: said(Uuid, 'The post.'),
-      now: said(Verdict, 'Under the rules as they are; null: it would be accepted.'),
-      then: said(Verdict, 'Under the other rules; null: it would be accepted.'),
+      now: said(ShownRefusal, 'Under the rules as they are; null: it would be accepted.'),
+      then: said(ShownRefusal, 'Under the other rules; null: it would be accepted.'),
     },
     { description: 'A post of the plan, as it would be answered if the plan were composed anew.' },
   ),

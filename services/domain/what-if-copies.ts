@@ -22,7 +22,7 @@ import { type CopiesMade, type Foresight, type PlannedGoing, refusalOf } from '.
 
 /** The copies of recycled posts, as the worker that makes them would: what it checks at its hour beside their content. */
 
-export interface RecycledPost {
+export interface RecycledPlan {
   readonly postId: string;
   readonly recycle: Recycle;
   readonly body: Pick<PostBody, 'schedule' | 'timezone' | 'scheduleMode' | 'variants'>;
@@ -56,14 +56,14 @@ interface Progress {
 const iso = (at: number): string => new Date(at).toISOString();
 
 export class RecycleCopies implements CopiesMade {
-  readonly #posts = new Map<string, RecycledPost>();
+  readonly #posts = new Map<string, RecycledPlan>();
   readonly #progress = new Map<string, Progress>();
   /** By target of a post or of a copy: its origin. */
   readonly #origins = new Map<string, string>();
   readonly #until: number;
 
   /** @param until milliseconds since the epoch: no copy that is due from then on is foreseen */
-  constructor(posts: readonly RecycledPost[], until: number) {
+  constructor(posts: readonly RecycledPlan[], until: number) {
     this.#until = until;
     for (const one of posts) {
       const { postId, recycle, pattern, open, waiting } = one;
@@ -125,7 +125,7 @@ export class RecycleCopies implements CopiesMade {
 
   #make(
     foresight: Foresight,
-    post: RecycledPost,
+    post: RecycledPlan,
     progress: Progress,
     { run, now, pattern }: Omit<Making, 'occurrence'>,
   ): void {
@@ -192,7 +192,7 @@ interface Making {
 
 /** The targets of a copy, at the times and with the ids that it would have. */
 const copiesOf = (
-  { postId, body, calls, destinations, isHeld, restoredAt }: RecycledPost,
+  { postId, body, calls, destinations, isHeld, restoredAt }: RecycledPlan,
   { run, now, pattern, occurrence }: Making,
 ): readonly PlannedGoing[] => {
   const kept = new Set(destinations.map(({ accountId }) => accountId));

@@ -36,7 +36,7 @@ const stepsForTurn = 50;
 /** Months of places that are looked at; a post is scheduled at most 18 months ahead. */
 const maxMonths = 24;
 
-type Verdicts = ReadonlyMap<string, { readonly code: string; readonly message: string }>;
+type RefusalsByPost = ReadonlyMap<string, { readonly code: string; readonly message: string }>;
 
 /** What becomes of the plan under some rules. */
 export interface Foreseeing {
@@ -44,7 +44,7 @@ export interface Foreseeing {
   readonly counted: ReadonlyMap<string, number>;
   readonly limit: number | null;
   readonly skipped: readonly { readonly targetId: string; readonly reason: ShiftSkipReason }[];
-  readonly anew: Verdicts;
+  readonly anew: RefusalsByPost;
 }
 
 interface Known {

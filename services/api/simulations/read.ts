@@ -6,7 +6,7 @@ import { isOut } from '#domain/post/post-recycle.ts';
 import type { Destination } from '#domain/post/scheduling.ts';
 import { attemptAt, NotShifted, type ShiftSkipReason, type TargetState, target } from '#domain/post-target/target.ts';
 import type { ForeseenAccount, PlannedGoing } from '#domain/what-if.ts';
-import type { RecycledPost } from '#domain/what-if-copies.ts';
+import type { RecycledPlan } from '#domain/what-if-copies.ts';
 import { recycledOfClient } from '#projections/models/post-recycles.ts';
 import { type PlannedRow, plannedTargets } from '#projections/queries/planned-targets.ts';
 import { takenSlotsOf } from '#projections/queries/posting-rules.ts';
@@ -152,8 +152,8 @@ const changed = async (call: Simulating, state: LivePost, revision: number, chan
 
 /** A post as it is recycled, and as it would be; null: it is not. */
 export interface RecycledTwice {
-  readonly now: RecycledPost | null;
-  readonly then: RecycledPost | null;
+  readonly now: RecycledPlan | null;
+  readonly then: RecycledPlan | null;
 }
 
 const idsOfClient = async (call: Simulating): Promise<readonly string[]> => {
@@ -208,7 +208,7 @@ export const readRecycled = async (
 };
 
 type About = Pick<
-  RecycledPost,
+  RecycledPlan,
   'postId' | 'body' | 'calls' | 'destinations' | 'pattern' | 'open' | 'timed' | 'waiting'
 >;
 
@@ -249,7 +249,7 @@ const ofState = async (
   about: About,
   restoredAt: string | null,
   { approvalRequired }: SelectedClient,
-): Promise<RecycledPost | null> => {
+): Promise<RecycledPlan | null> => {
   if (recycle === null || !recycle.enabled || recycle.settings === null) return null;
   const isHeld =
     approvalRequired ||
