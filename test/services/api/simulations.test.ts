@@ -100,7 +100,15 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
         return all?.every(({ minIntervalMinutes }) => minIntervalMinutes === command.minIntervalMinutes) === true;
       });
     };
-    return { ...one, agency, create, ask, simulate, rule };
+    const limitTo = async (limit: number) => {
+      await one.set(limit);
+      await until('the quota is in force', async () => {
+        const { data } = await by.post('/posts/preview', composed.body());
+        return (data.quota as { readonly limit: number | null }).limit === limit;
+      });
+      await one.sweep();
+    };
+    return { ...one, agency, create, ask, simulate, rule, limitTo };
   };
   const onX = ({ accounts }: { readonly accounts: Readonly<Record<string, string>> }) => ({
     targets: { mode: 'selection', accountIds: [accounts.x] },
@@ -144,7 +152,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
   );
 
   t('a smaller quota takes no place back, and refuses the next ones', async () => {
-    const { composed, create, simulate, by, set, sweep } = await planned();
+    const { composed, create, simulate, by, limitTo } = await planned();
     const posts = [await create(base, onX(composed)), await create(base + hour, onX(composed))];
     await world.settled();
     const found = await simulate({ quota: { limit: 1 } });
@@ -160,8 +168,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
     );
     const { data: campaign } = await by.post('/campaigns', { name: 'Next month' });
     await by.post(`/campaigns/${campaign.id}/assign`, { postIds: posts.map(({ id }) => id) });
-    await set(1);
-    await sweep();
+    await limitTo(1);
     const moved = await simulate({ shift: { campaignId: campaign.id, days: 31 } });
     const { data: real } = await by.post(`/campaigns/${campaign.id}/shift`, { days: 31 });
     const reasons = (some: unknown) => (some as Simulated['shiftSkipped']).map(({ reason }) => reason);
@@ -250,8 +257,7 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
     await publish(origin.id, idsOf(origin.targets));
     await rule({ minIntervalMinutes: 60 });
     // The month with the plan has room for one copy.
-    await one.set((await simulate({ cadence: [{}] })).targets + 1);
-    await one.sweep();
+    await one.limitTo((await simulate({ cadence: [{}] })).targets + 1);
     const settings = { everyDays, times: 5 };
     const recycling = [{ postId: origin.id, ...settings }];
     const { changes } = await simulate({ recycling });
