@@ -229,13 +229,20 @@ suite('simulations', { timeoutMs: 180_000 }, (t) => {
       if (kind === 'cadence') await cadenceComesTrue(one, ids, gap * 4 + 5, said);
       else if (kind === 'shift') {
         await rule({ minIntervalMinutes: gap });
-        const shift = { campaignId: campaign, minutes: days * 60 };
+        // Onto the place of one that does not move with it.
+        const [first = 0, second = 0] = drawn.minutes;
+        const minutes = 7 * (second - first);
+        const shift = { campaignId: campaign, minutes };
         const { shiftSkipped } = await simulate({ shift });
         const found = await simulate({ shift, cadence: [{}] });
-        const answer = await by.post(`/campaigns/${campaign}/shift`, { minutes: days * 60 });
+        const answer = await by.post(`/campaigns/${campaign}/shift`, { minutes });
         const real = answer.data.skipped as Simulated['shiftSkipped'];
         const sorted = (some: Simulated['shiftSkipped']) => some.toSorted((a, b) => (a.targetId < b.targetId ? -1 : 1));
         assert.deepEqual(sorted(shiftSkipped), sorted(real), said);
+        assert.ok(
+          real.some(({ reason }) => reason === 'cadence_exceeded'),
+          said,
+        );
         assert.equal(found.shiftSkipped.length, 0, 'without a rule nothing is passed over');
         for (const id of ids) {
           const { state } = await world.store.load(target, id);

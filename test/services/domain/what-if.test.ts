@@ -83,6 +83,15 @@ suite('what would become of a plan', (t) => {
     );
   });
 
+  t('who waits first has the next free time first', () => {
+    const all = [going('m', begin), going('z', begin + 10 * minute), going('a', begin + 55 * minute)];
+    const found = foreseen([rule({ minIntervalMinutes: 60 })], all);
+    deepEqual(
+      all.map(({ targetId }) => found.get(targetId)?.at),
+      [begin, begin + hour, begin + 2 * hour],
+    );
+  });
+
   t('an account that may publish nothing fails its targets after a day, and gives their places back', () => {
     const places = new ForeseenPlaces(new Map([['2026-03', 4]]), 4, 'UTC');
     const one = foreseen([rule({ perDay: 0 })], [going('t', begin)], places).get('t');
