@@ -65,9 +65,9 @@ export class DeliveryChecks {
 
   /** @param events a whole stream */
   async add(events: readonly DecodedEvent[]): Promise<void> {
-    const [first] = events;
+    const stream = events.at(-1)?.stream;
     const young = events.filter(({ metadata }) => metadata.occurredAt >= this.#since);
-    if (first === undefined || young.length === 0 || !this.covers(kindOf(first.stream))) return;
+    if (stream === undefined || young.length === 0 || !this.covers(kindOf(stream))) return;
     const planned = await plan(events, {
       subjects: this.#subjects,
       partitions: this.#admin.log.partitions,

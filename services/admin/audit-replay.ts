@@ -65,10 +65,10 @@ async function* streamSaid(admin: Admin, stream: string, until: Moment, follow: 
   let position: bigint | null = null;
   for (;;) {
     const events: readonly RecordedEvent[] = await admin.eventStore.read(stream, { from: next, limit: pageEvents });
-    const [first] = events;
-    if (first === undefined && next === 0n) throw new Error(`There is no stream ${stream}.`);
-    if (first !== undefined && position === null && 'sequence' in until)
-      position = await positionAt(admin, first, until.sequence);
+    const any = events.at(-1);
+    if (any === undefined && next === 0n) throw new Error(`There is no stream ${stream}.`);
+    if (any !== undefined && position === null && 'sequence' in until)
+      position = await positionAt(admin, any, until.sequence);
     for (const event of events) {
       if ('instant' in until ? event.created.getTime() > until.instant : event.position > (position ?? -1n)) return;
       const { revision, type, created } = event;

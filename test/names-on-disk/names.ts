@@ -81,6 +81,7 @@ export const advisoryKeys: readonly string[] = [
   '7070719',
   '7070720',
   'analytics',
+  'analytics of a verification',
   'event store tables *',
   'log * *',
   'oauth signing keys',
