@@ -3,7 +3,7 @@ import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { replay } from './engine/rebuild.ts';
+import { replay } from './engine/replay.ts';
 import { createTables, dropTables, liveGeneration, tableOf } from './engine/tables.ts';
 import { type Projection, projections } from './index.ts';
 

@@ -16,6 +16,7 @@ export const mendLost = async (options: IngestOptions, report: (words: string) =
   report(words);
   await rebuildAnalytics({
     ...options,
+    reason: 'lost',
     onProgress: (share) => report(`${words}: ${Math.floor(share * 100)} % of the store read`),
   });
 };

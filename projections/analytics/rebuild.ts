@@ -3,8 +3,17 @@ import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
-import { kindOf } from '#schemas/topics.ts';
-import { hasRead, placePositions, until, withRebuildLock } from '../engine/rebuild.ts';
+import {
+  analyticsShape,
+  noteFollowing,
+  noteRead,
+  noteRebuild,
+  noteSwitched,
+  noteTables,
+  type RebuildReason,
+} from '../engine/open-rebuilds.ts';
+import { type Filled, hasRead, placePositions, until, withRebuildLock } from '../engine/rebuild.ts';
+import { type Intake, readStore } from '../engine/replay.ts';
 import { compare, type VersionComparison } from './compare.ts';
 import { observationOf } from './encode.ts';
 import { Ingester, type IngestOptions, ingest, kinds, topics } from './ingest.ts';
@@ -32,13 +41,13 @@ export interface RebuiltAnalytics extends VersionComparison {
 export interface RebuildOptions extends IngestOptions {
   /** Called after each page of the store. @param share of the store that is read, 0 to 1 */
   readonly onProgress?: (share: number) => void;
+  /** Default: an operator asked for it. */
+  readonly reason?: RebuildReason;
 }
 
 export const rebuildAnalytics = (options: RebuildOptions): Promise<RebuiltAnalytics> =>
   withRebuildLock(options.pool, 'analytics', options.signal, (signal) => rebuildAlone({ ...options, signal }));
 
-/** Events of one page of the store. */
-const pageEvents = 2_000;
 const nearMs = 500;
 /**
  * Time-out of deleting the marks of a version, a row for each day of each workspace: more than statements take
@@ -48,20 +57,55 @@ const forgetMs = 600_000;
 const dropWaitMs = (announcementSeconds + 5) * 1_000;
 
 const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> => {
-  const { client, pool, store, log, logger, signal } = options;
+  const { pool, store, log, logger, signal, reason = 'asked', onProgress } = options;
   const old = await liveVersion(pool);
-  await ensureTables(client, old);
-  const version = await begin(options, old);
+  await noteRebuild(pool, { name: 'analytics', shape: analyticsShape, generation: null }, reason);
+  const version = await beginVersion(options, old);
   logger.info({ from: old, to: version }, 'rebuild of analytics: reading the store');
   // The ends first: an event stored after the head taken below lies behind them in the log.
   const ends = await log.ends(topics);
   const upTo = await store.head();
-  const events = await replay(options, version, upTo);
+  const intake = analyticsIntake(options, version, null);
+  let events = 0;
+  const failed = await readStore({
+    ...{ store, upTo, signal, intakes: [intake] },
+    took: async (page) => {
+      events += page.events.get(intake.name) ?? 0;
+      await noteRead(pool, upTo ?? 0n, page);
+      onProgress?.(Math.min(1, Number(page.position) / Math.max(1, Number(upTo))));
+    },
+  });
+  if (failed.has(intake.name)) throw failed.get(intake.name);
+  return switchVersion(options, { old, generation: version, events, ends, upTo });
+};
+
+/** Inserts all observations of the store, and marks their days. An overlap inserts the same rows. */
+export const analyticsIntake = (options: IngestOptions, version: number, after: bigint | null): Intake => {
+  const { client, pool, codec } = options;
+  const ingester = new Ingester(client, pool, version);
+  return {
+    ...{ name: 'analytics', kinds: new Set(kinds), after },
+    apply: async (records) => {
+      const events = await codec.decodeAll(records);
+      await inTransaction(pool, async (tx) => {
+        const failure = await ingester.apply(tx, events.map(observationOf));
+        if (failure !== null) throw new Error(`replay of analytics cannot go on: ${failure.reason}`);
+        return { commit: true, result: null };
+      });
+    },
+  };
+};
+
+/** Follows the log until the tables are near its end, compares them with the live ones, and switches. */
+export const switchVersion = async (options: IngestOptions, filled: Filled & { readonly old: number }) => {
+  const { client, pool, log, logger, signal } = options;
+  const { old, generation: version, events, ends, upTo } = filled;
   await placePositions(pool, groupOf(version), ends, upTo);
+  await noteFollowing(pool, 'analytics');
 
   const over = new AbortController();
   const consumer = ingest(version, { ...options, signal: AbortSignal.any([signal, over.signal]) });
-  const recounter = new Recounter(client, pool, version, zonesFrom(store, options.codec));
+  const recounter = new Recounter(client, pool, version, zonesFrom(options.store, options.codec));
   try {
     // Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this.
     for (let took = Infinity; took > nearMs; ) {
@@ -78,6 +122,8 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
     const compared = await compare(client, old, version, upTo);
     logger.info({ version, ...compared }, 'rebuild of analytics: compared');
     if (compared.after < compared.before) {
+      // What the tables lack the store lacks: to go on with them would end here again.
+      await noteSwitched(pool, 'analytics');
       throw new Error(
         `the streams hold ${compared.after} observations, the live tables ${compared.before}: the live tables stay`,
       );
@@ -95,8 +141,9 @@ const rebuildAlone = async (options: RebuildOptions): Promise<RebuiltAnalytics> 
 };
 
 /** Draws the next version and makes its tables; drops the tables of rebuilds that crashed. */
-const begin = async (options: IngestOptions, live: number): Promise<number> => {
+export const beginVersion = async (options: IngestOptions, live: number): Promise<number> => {
   const { client, pool } = options;
+  await ensureTables(client, live);
   const { rows } = await pool.query(
     'update ops.analytics_versions set newest = newest + 1 where live = $1 returning newest',
     [live],
@@ -107,6 +154,7 @@ const begin = async (options: IngestOptions, live: number): Promise<number> => {
   }
   await ensureTables(client, version);
   await startsWithRule(pool, version);
+  await noteTables(pool, 'analytics', version);
   return version;
 };
 
@@ -129,34 +177,10 @@ const forget = async ({ client, pool }: IngestOptions, version: number): Promise
   });
 };
 
-/** Inserts all observations of the store up to a position, and marks their days. */
-const replay = async (options: RebuildOptions, version: number, upTo: bigint | null): Promise<number> => {
-  const { client, pool, store, codec, signal } = options;
-  const ingester = new Ingester(client, pool, version);
-  let applied = 0;
-  for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
-    signal.throwIfAborted();
-    const page = await store.readAll({ after, limit: pageEvents });
-    const last = page.at(-1);
-    if (last === undefined) break;
-    after = last.position;
-    options.onProgress?.(Math.min(1, Number(after) / Math.max(1, Number(upTo))));
-    const wanted = page.filter((one) => one.position <= upTo && kinds.includes(kindOf(one.stream)));
-    if (wanted.length === 0) continue;
-    const events = await codec.decodeAll(wanted);
-    await inTransaction(pool, async (tx) => {
-      const failure = await ingester.apply(tx, events.map(observationOf));
-      if (failure !== null) throw new Error(`replay of analytics cannot go on: ${failure.reason}`);
-      return { commit: true, result: null };
-    });
-    applied += events.length;
-  }
-  return applied;
-};
-
 /** Fences the old version first: a batch that is under way commits before the switch, and a later one is refused. */
 const switchTo = async (tx: PoolClient, old: number, version: number): Promise<void> => {
   await fence(tx, groupOf(old));
+  await noteSwitched(tx, 'analytics');
   await tx.query('update ops.analytics_versions set live = $1', [version]);
 };
 

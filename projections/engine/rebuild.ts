@@ -1,136 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { pause } from '#contracts/base/pause.ts';
-import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { Lane } from '#contracts/ports/log.ts';
-import { applyInPieces, applied as done } from '#runtime/consuming/attempts.ts';
 import type { Consumer } from '#runtime/consuming/consume.ts';
-import type { FailureAction } from '#runtime/consuming/options.ts';
-import {
-  forgetParked,
-  maxParkedStreams,
-  reasonOf,
-  setAside,
-  TooManyParked,
-  troubledStreams,
-} from '#runtime/consuming/parking.ts';
+import { forgetParked } from '#runtime/consuming/parking.ts';
 import { fence } from '#runtime/consuming/positions.ts';
-import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
-import { inTransaction, withConnection } from '#runtime/postgres/transactions.ts';
+import { withConnection } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
-import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
-import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { kindOf } from '#schemas/topics.ts';
 import { groupOf, type Projection, projectionOf } from '../index.ts';
-import { Projector } from './apply.ts';
+import { noteFollowing, noteRead, noteRebuild, noteSwitched, type RebuildReason } from './open-rebuilds.ts';
 import { announcementSeconds, type ProjectOptions, project } from './project.ts';
+import { replay } from './replay.ts';
 import { createViews, dropTables, liveGeneration, nextGeneration } from './tables.ts';
 
-/** Events of one transaction of a replay. */
-const pageEvents = 1_000;
-
-interface ReplayOptions {
-  readonly pool: Pool;
-  readonly store: EventStore;
-  readonly codec: EventCodec;
-  readonly projection: Projection;
-  /** Its tables exist and are empty. */
-  readonly generation: number;
-  /**
-   * The live generation, of this shape or a former one; null where there is none. Streams that it has parked are parked
-   * here too and do not count against the limit: they may have accumulated over years.
-   */
-  readonly live: number | null;
-  /** Commit position of the last event to apply; null = none. */
-  readonly upTo: bigint | null;
-  readonly signal?: AbortSignal;
-  readonly progress?: (events: number, position: bigint) => void;
-}
-
-/**
- * Applies the store from its first event. A stream with an event that cannot be applied is parked for this generation,
- * as the consumer does: one bad event must not prevent the rebuild that repairs the tables.
- * @returns how many events the projection applied or parked
- * @throws when the fault lies with no event, or when too many streams would be parked
- */
-export const replay = async (options: ReplayOptions): Promise<number> => {
-  const { pool, store, codec, projection, generation, live, upTo, signal, progress } = options;
-  const projector = new Projector(projection, generation);
-  const kinds = new Set(projector.kinds);
-  const group = groupOf(projection.name, generation);
-  const known = live === null ? [] : await troubledStreams(pool, groupOf(projection.name, live));
-  let applied = 0;
-  for (let after: bigint | null = null; upTo !== null && (after === null || after < upTo); ) {
-    signal?.throwIfAborted();
-    const page = await store.readAll({ after, limit: pageEvents });
-    const last = page.at(-1);
-    if (last === undefined) break;
-    after = last.position;
-    const wanted = page.filter((one) => one.position <= upTo && kinds.has(kindOf(one.stream)));
-    if (wanted.length === 0) continue;
-    await applyPage({ pool, codec, projector, group, known, wanted });
-    applied += wanted.length;
-    progress?.(applied, after);
-  }
-  return applied;
-};
-
-interface Page {
-  readonly pool: Pool;
-  readonly codec: EventCodec;
-  readonly projector: Projector;
-  readonly group: string;
-  readonly known: readonly string[];
-  readonly wanted: readonly RecordedEvent[];
-}
-
-const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page): Promise<void> => {
-  const judged = new Map<string, { readonly action: 'park'; readonly reason: string }>();
-  const streams = new Set<string>();
-  const counted = new Set<string>();
-  const isKnown = new Set(known);
-  const markParked = ({ id, stream }: Pick<RecordedEvent, 'id' | 'stream'>, reason: string): void => {
-    judged.set(id, { action: 'park', reason });
-    streams.add(stream);
-    if (!isKnown.has(stream)) counted.add(stream);
-    if (counted.size > maxParkedStreams) throw new TooManyParked(group);
-  };
-  const piece = async (records: readonly RecordedEvent[]): Promise<FailureAction | null> =>
-    inTransaction(pool, async (tx) => {
-      const { ids } = await setAside(tx, group, records, judged, { known });
-      const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
-      const failure = await projector.apply(tx, events);
-      return { commit: failure === null, result: failure };
-    });
-  await applyInPieces({
-    records: wanted,
-    judged: ({ id, stream }) => judged.has(id) || streams.has(stream),
-    attempt: async (records) => {
-      try {
-        for (let failure = await piece(records); failure !== null; failure = await piece(records)) {
-          const { eventId, reason } = failure;
-          const culprit = records.find(({ id }) => id === eventId);
-          if (failure.action !== 'park' || culprit === undefined) throw new BrokenInvariant(reason);
-          markParked(culprit, reason);
-        }
-        return done;
-      } catch (error) {
-        if (!stopsLane(error) || isInstallationFault(error)) throw error;
-        return { kind: 'failed', error };
-      }
-    },
-    blame: (record, error) => {
-      markParked(record, reasonOf(error));
-      return true;
-    },
-    failed: (error) => {
-      throw error;
-    },
-  });
-};
-
-type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
+export type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
 
 export const placePositions = async (pool: Pool, group: string, ends: Ends, position: bigint | null): Promise<void> => {
   await pool.query(
@@ -168,25 +52,36 @@ const defaultBeatMs = 10_000;
 /** Another process holds the lock. */
 class RebuildRuns extends Error {}
 
+/** SQL: whether a process of this database holds the lock of the rebuild of that name. */
+export const isRebuilding = (name: string): string => `exists (select from pg_locks l
+  where l.locktype = 'advisory' and l.granted and l.objsubid = 1
+    and l.database = (select oid from pg_database where datname = current_database())
+    and (l.classid::int8 << 32) | l.objid::int8 = hashtextextended('rebuild ' || ${name}, 0))`;
+
 /**
- * Runs the rebuild of `name` while no other process of this database rebuilds it. The signal of `work` aborts when the
+ * Runs the rebuild of these names while no other process of this database rebuilds one of them. The signal of `work` aborts when the
  * session, and with it the lock, is lost: the process that takes the lock next drops the tables of this rebuild.
  * @throws RebuildRuns; Error where the lock was lost
  */
 export const withRebuildLock = async <T>(
   pool: Pool,
-  name: string,
+  names: string | readonly string[],
   signal: AbortSignal,
   work: (signal: AbortSignal) => Promise<T>,
   beatMs = defaultBeatMs,
 ): Promise<T> =>
   withConnection(pool, async (session, died) => {
-    const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
-      `rebuild ${name}`,
-    ]);
     // A pooled session would keep the lock; the server frees it when the session ends.
     died(new Error('a session that held a lock is not reused'));
-    if (rows[0]?.ok !== true) throw new RebuildRuns(`another rebuild of ${name} is running: wait until it ends`);
+    for (const name of [names].flat()) {
+      const { rows } = await session.query('select pg_try_advisory_lock(hashtextextended($1, 0)) as ok', [
+        `rebuild ${name}`,
+      ]);
+      if (rows[0]?.ok === true) continue;
+      await session.query('select pg_advisory_unlock_all()');
+      throw new RebuildRuns(`another rebuild of ${name} is running: wait until it ends`);
+    }
+    const name = [names].flat().join(', ');
     const lost = new AbortController();
     const lose = (cause: unknown): void =>
       lost.abort(new Error(`rebuild of ${name}: the session that held its lock was lost; start it again`, { cause }));
@@ -205,7 +100,7 @@ export const withRebuildLock = async <T>(
     }
   });
 
-interface Rebuilt {
+export interface Rebuilt {
   readonly generation: number;
   /** Events read from the store. */
   readonly events: number;
@@ -222,19 +117,32 @@ export const rebuild = (options: ProjectOptions & { readonly name: string }): Pr
   const projection = projectionOf(name);
   return withRebuildLock(pool, name, options.signal, async (signal) => {
     const old = await liveGeneration(pool, projection);
-    const { generation, events, end } = await replaceLive({ ...options, signal }, projection, old);
-    try {
-      faultPoint('rebuild:before-drop');
-      if (old === null) return { generation, events, dropped: true };
-      const free = await until(signal, async () => (await readersOf(pool, name, old)) === 0, dropWaitMs).catch(
-        () => false,
-      );
-      if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
-      return { generation, events, dropped: free };
-    } finally {
-      await end();
-    }
+    return dropFormer(
+      { ...options, signal },
+      projection,
+      old,
+      await replaceLive({ ...options, signal }, projection, old, 'asked'),
+    );
   });
+};
+
+/** Behind the switch: waits until no process announces the tables that the views showed before, and drops them. */
+export const dropFormer = async (
+  { pool, signal }: Pick<ProjectOptions, 'pool' | 'signal'>,
+  projection: Projection,
+  old: number | null,
+  { generation, events, end }: Replaced,
+): Promise<Rebuilt> => {
+  try {
+    faultPoint('rebuild:before-drop');
+    if (old === null) return { generation, events, dropped: true };
+    const isFree = async (): Promise<boolean> => (await readersOf(pool, projection.name, old)) === 0;
+    const free = await until(signal, isFree, dropWaitMs).catch(() => false);
+    if (free) await withMigrationLock(pool, (tx) => dropTables(tx, projection, old));
+    return { generation, events, dropped: free };
+  } finally {
+    await end();
+  }
 };
 
 /**
@@ -256,7 +164,7 @@ export const makeShape = async (
       return await withRebuildLock(pool, name, signal, async (held) => {
         if ((await liveGeneration(pool, projection)) !== null) return null;
         logger.info({ projection: name, shape }, 'making the tables of this shape');
-        const made = await replaceLive({ ...options, signal: held }, projection, null);
+        const made = await replaceLive({ ...options, signal: held }, projection, null, 'shape');
         faultPoint('shape:after-switch');
         return made.end;
       });
@@ -270,7 +178,7 @@ export const makeShape = async (
 /** How often a process looks whether another one has made the shape that both wait for. Milliseconds. */
 const shapeLookMs = 1_000;
 
-interface Replaced {
+export interface Replaced {
   readonly generation: number;
   readonly events: number;
   /** Ends the consumer of the new generation. */
@@ -284,21 +192,49 @@ interface Replaced {
  * them.
  * @param old the generation that the views show until then; null: the shape has none
  */
-const replaceLive = async (options: ProjectOptions, projection: Projection, old: number | null): Promise<Replaced> => {
+const replaceLive = async (
+  options: ProjectOptions,
+  projection: Projection,
+  old: number | null,
+  reason: RebuildReason,
+): Promise<Replaced> => {
   const { pool, store, log, codec, logger, signal } = options;
-  const { name } = projection;
+  const { name, shape } = projection;
   let generation = 0;
   await withMigrationLock(pool, async (tx) => {
     generation = await nextGeneration(tx, projection);
+    await noteRebuild(tx, { name, shape, generation }, reason);
   });
   logger.info({ projection: name, from: old, to: generation }, 'rebuild: reading the store');
 
   // The ends first: an event stored after the head taken below lies behind them in the log.
   const ends = await log.ends(projection.topics);
   const upTo = await store.head();
-  const live = old ?? (await newestLive(pool, name));
-  const events = await replay({ pool, store, codec, projection, generation, live, upTo, signal });
+  const live = await formerOf(pool, projection, old);
+  const events = await replay({
+    ...{ pool, store, codec, projection, generation, live, upTo, signal },
+    took: (page) => noteRead(pool, upTo ?? 0n, page),
+  });
+  return goLive(options, projection, { old, generation, events, ends, upTo });
+};
+
+/** The tables that hold the store up to there, and what they replace. */
+export interface Filled {
+  readonly old: number | null;
+  readonly generation: number;
+  readonly events: number;
+  /** Of the log, before `upTo` was asked for. */
+  readonly ends: Ends;
+  readonly upTo: bigint | null;
+}
+
+/** Follows the log until the tables are near its end, and switches. */
+export const goLive = async (options: ProjectOptions, projection: Projection, filled: Filled): Promise<Replaced> => {
+  const { pool, logger, signal } = options;
+  const { name } = projection;
+  const { old, generation, events, ends, upTo } = filled;
   await placePositions(pool, groupOf(name, generation), ends, upTo);
+  await noteFollowing(pool, name);
   faultPoint('rebuild:before-consume');
 
   const over = new AbortController();
@@ -319,6 +255,10 @@ const replaceLive = async (options: ProjectOptions, projection: Projection, old:
   }
 };
 
+/** The generation whose parked streams count as known: the one that is replaced, or the newest of any other shape. */
+export const formerOf = async (pool: Pool, { name }: Projection, old: number | null): Promise<number | null> =>
+  old ?? (await newestLive(pool, name));
+
 /** Of any shape: the newest generation that a view shows. */
 const newestLive = async (pool: Pool, name: string): Promise<number | null> => {
   const { rows } = await pool.query<{ live: number | null }>(
@@ -328,8 +268,12 @@ const newestLive = async (pool: Pool, name: string): Promise<number | null> => {
   return rows[0]?.live ?? null;
 };
 
-/** Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this. */
+/**
+ * Under constant writes the exact end is never reached: close enough is a pass that takes no longer than this, and a little
+ * longer after each that did, because a busy machine may have none so short. What is served is as old as that at the switch.
+ */
 const nearMs = 500;
+const [nearerMs, farthestMs] = [100, 4_000];
 
 const catchUp = async (
   { pool, log, signal }: ProjectOptions,
@@ -339,7 +283,7 @@ const catchUp = async (
 ): Promise<void> => {
   const failed = (): string | undefined =>
     [...consumer.status().values()].find((lane) => lane.state === 'stopped')?.reason ?? undefined;
-  for (let took = Infinity; took > nearMs; ) {
+  for (let took = Infinity, near = nearMs; took > near; near = Math.min(near + nearerMs, farthestMs)) {
     const began = performance.now();
     const goal = await log.ends(topics);
     await until(signal, async () => {
@@ -369,6 +313,7 @@ const switchTo = async (
     await forgetParked(tx, groupOf(name, old));
   }
   await createViews(tx, projection, generation);
+  await noteSwitched(tx, name);
   await tx.query('update ops.projections set live = $3 where name = $1 and shape = $2', [name, shape, generation]);
   if (old !== null) return;
   await tx.query(

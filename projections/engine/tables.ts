@@ -129,6 +129,23 @@ export const nextGeneration = async (tx: PoolClient, projection: Projection): Pr
   return newest;
 };
 
+/** Whether these are the tables that the newest rebuild of the projection fills: all are there, and no view shows them. */
+export const areTables = async (
+  pool: Pool,
+  { name, shape, models }: Projection,
+  generation: number,
+  live: number | null,
+): Promise<boolean> => {
+  if (generation === live) return false;
+  const { rows } = await pool.query<{ there: boolean }>(
+    `select bool_and(to_regclass(t) is not null) and exists (
+       select from ops.projections where name = $1 and shape = $2 and newest = $3) as there
+     from unnest($4::text[]) as t`,
+    [name, shape, generation, models.map((model) => tableOf(model, generation))],
+  );
+  return rows[0]?.there === true;
+};
+
 /** The generation that the views of a projection's shape show; null while its shape has none. */
 export const liveGeneration = async (
   db: Pool | PoolClient,

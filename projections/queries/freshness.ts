@@ -96,7 +96,7 @@ export class Freshness {
 }
 
 /** Commit position up to which the log has what the store has; null: no relay has written yet. */
-const relayedUpTo = async (pool: Pool): Promise<bigint | null> => {
+export const relayedUpTo = async (pool: Pool): Promise<bigint | null> => {
   const { rows } = await pool.query<{ position: string | null }>({
     name: 'relayed-up-to',
     text: 'select position::text from ops.relay_checkpoints order by position desc nulls last limit 1',

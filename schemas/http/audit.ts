@@ -251,3 +251,73 @@ export const ApprovalEvidence = Named(
     { description: 'What was shown of a post, what was decided, and what became of exactly that content.' },
   ),
 );
+
+const rebuildReasons = ['requested', 'shape_changed', 'lost'] as const;
+const rebuildPhases = ['reading', 'following', 'interrupted'] as const;
+
+const ProjectionRebuild = Named(
+  'ProjectionRebuild',
+  Type.Object(
+    {
+      reason: said(
+        OpenEnum(
+          'ProjectionRebuildReason',
+          rebuildReasons,
+          'requested: an operator asked for it; shape_changed: a new release keeps its rows in another form, and its first process began by itself; lost: the rows were gone.',
+        ),
+        'Why it is rebuilt.',
+      ),
+      since: said(Instant, 'When it began.'),
+      phase: said(
+        OpenEnum(
+          'ProjectionRebuildPhase',
+          rebuildPhases,
+          'reading: new rows are made from the store; following: they take what has happened since, until they are near its end and are switched to; interrupted: the process that made them is gone, and the next one goes on or begins anew.',
+        ),
+        'How far it has come.',
+      ),
+      progress: Type.Number({
+        minimum: 0,
+        maximum: 1,
+        description: 'The share of the store that is read, of all workspaces together.',
+      }),
+      readTo: said(Nullable(Instant), 'When the last event that was read had been stored; null: none was read yet.'),
+    },
+    { description: 'New rows that are made beside those that are served.' },
+  ),
+);
+
+export const ProjectionState = Named(
+  'Projection',
+  Type.Object(
+    {
+      name: Type.String({
+        description: 'A read model by its name, `analytics`, `webhook_dispatch` or `feed`. A release may add one.',
+        examples: ['posts'],
+      }),
+      object: Type.Literal('projection', { description: 'The kind of resource.' }),
+      kind: said(
+        OpenEnum(
+          'ProjectionKind',
+          ['read_model', 'analytics', 'webhook_dispatch', 'feed'],
+          'read_model: rows that lists and single answers are read from; analytics: the figures; webhook_dispatch: the making of deliveries; feed: the numbers of events.',
+        ),
+        'What it makes of the events.',
+      ),
+      position: Type.String({
+        description: 'A cursor of the feed: every event of this workspace up to it that the reader reads is applied.',
+        examples: ['1.250'],
+      }),
+      eventsBehind: Type.Integer({
+        minimum: 0,
+        description: 'Events of this workspace that wait; among the next 10,000, of the feed among the next 500.',
+      }),
+      lagSeconds: Type.Number({
+        minimum: 0,
+        description: 'Seconds since the first of them was stored; 0: none waits.',
+      }),
+      rebuilding: said(Nullable(ProjectionRebuild), 'Null: it is not rebuilt.'),
+    },
+    { description: 'Something that reads the events and keeps what it makes of them, with regard to this workspace.' },
+  ),
+);

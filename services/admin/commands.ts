@@ -280,8 +280,9 @@ export const commands: readonly Command[] = [
     run: resetLog,
   },
   {
-    usage: 'rebuild <projection>',
-    about: 'rebuilds its read models from the streams, beside live traffic',
+    usage: 'rebuild <projection> [--anew]',
+    about:
+      'rebuilds its read models from the streams, beside live traffic; all: every read model and the analytics at once, and after a death the same command goes on with what was left, unless --anew is there. Exit code 0: rebuilt; 1: not, or not all; 2: not understood',
     run: rebuildProjection,
   },
   {

@@ -9,6 +9,7 @@ import { projections } from '#projections/index.ts';
 import { inviteKeyVersions } from '#projections/models/invites.ts';
 import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
 import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
+import { type RebuildProgress, rebuildAll } from '#projections/rebuild-all.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import type { Failure } from '#schemas/target.ts';
@@ -140,10 +141,45 @@ const rebuildAnalyticsTables = async (admin: Admin): Promise<CommandOutput> => {
   };
 };
 
-export const rebuildProjection = async (admin: Admin, { at }: Given): Promise<CommandOutput> => {
+/** How often the progress of a rebuild is noted, milliseconds. */
+const noteEveryMs = 2_000;
+
+/** @throws Error that names what was not rebuilt */
+const rebuildEverything = async (admin: Admin, isAnew: boolean): Promise<CommandOutput> => {
+  const { pool, eventStore: store, log, codec, logger, signal, analytics: client, note } = admin;
+  if (client === null)
+    note('There are no analytics, or neither CLICKHOUSE_URL nor --data names them: they are left as they are.');
+  const began = performance.now();
+  let notedAt = began;
+  const report = ({ share, events, readTo }: RebuildProgress): void => {
+    const now = performance.now();
+    if (share < 1 && now < notedAt + noteEveryMs) return;
+    notedAt = now;
+    const rate = Math.round(events / ((now - began) / 1_000));
+    const behind = Math.max(0, Math.round((Date.now() - readTo.getTime()) / 1_000));
+    note(
+      `${Math.floor(share * 100)} % of the store, ${events} events, ${rate} a second; read to ${readTo.toISOString()}, ${behind} s behind`,
+    );
+  };
+  const ended = (name: string, failed: string | null): void =>
+    note(failed === null ? `${name}: rebuilt` : `${name}: not rebuilt, its former rows are served: ${failed}`);
+  const parts = await rebuildAll({
+    ...{ pool, store, log, codec, logger, signal, client, isAnew, report, ended },
+  });
+  const failed = parts.flatMap((part) => (part.failed === null ? [] : [`${part.name} (${part.failed})`]));
+  if (failed.length > 0) throw new Error(`Not rebuilt: ${failed.join('; ')}. The same command goes on with them.`);
+  return parts.map(({ name, generation, events, dropped }) => ({
+    ...{ projection: name, generation, events },
+    formerTables: former(dropped),
+  }));
+};
+
+export const rebuildProjection = async (admin: Admin, { at, has }: Given): Promise<CommandOutput> => {
   const name = at(0);
+  if (name === 'all') return rebuildEverything(admin, has('anew'));
+  if (has('anew')) throw new UsageError('--anew is of rebuild all: one alone always begins anew.');
   if (name === 'analytics') return rebuildAnalyticsTables(admin);
-  const names = [...projections.map((one) => one.name), 'analytics'];
+  const names = [...projections.map((one) => one.name), 'analytics', 'all'];
   if (!names.includes(name)) throw new UsageError(`No projection is called ${name}; there are ${names.join(', ')}.`);
   const { pool, eventStore: store, log, codec, logger, signal } = admin;
   const { generation, events, dropped } = await rebuild({ pool, store, log, codec, name, logger, signal });

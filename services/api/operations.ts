@@ -23,6 +23,7 @@ import {
   getPostHistory,
   getWebhookHistory,
 } from './audit/history.ts';
+import { listProjections } from './audit/projections.ts';
 import { getEventGrowth, getEventKeys, getEventProof, listEventCheckpoints } from './audit/proofs.ts';
 import { getPostTargetTimeline } from './audit/timeline.ts';
 import type { Operation } from './call/operation.ts';
@@ -188,6 +189,7 @@ export const operations: readonly Operation[] = [
   getMemberHistory,
   getPostTargetTimeline,
   getPostHistory,
+  listProjections,
   getWebhookHistory,
   getAsyncapi,
   listErrors,

@@ -17,6 +17,7 @@ import { inviteKeyVersions } from '#projections/models/invites.ts';
 import { teamInviteKeyVersions } from '#projections/models/team-invites.ts';
 import { webhookKeyVersions } from '#projections/models/webhook-endpoints.ts';
 import { Freshness } from '#projections/queries/freshness.ts';
+import { ReaderStates } from '#projections/queries/reader-states.ts';
 import { ensureWeeks } from '#projections/webhooks/tables.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { guardOf } from '#runtime/egress/own-hosts.ts';
@@ -235,8 +236,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
-  const hold = new PublishingHold(pool, config.publishing);
-  const restores = new Restores(pool);
+  const [hold, restores] = [new PublishingHold(pool, config.publishing), new Restores(pool)];
   const unnamedProxies = new UnnamedProxies(logger);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
@@ -262,6 +262,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : readModels, positions, { timeoutMs }),
     freshness,
+    readerStates: new ReaderStates({ pool, store: adapters.store, log, analytics: adapters.analytics !== null }),
     egress,
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,

@@ -40,6 +40,7 @@ const names = [
   'feed',
   'asof',
   'verify',
+  'rebuild',
 ] as const;
 
 const help = `usage: npm run bench -- [--only <name>]…      (or: make bench ARGS="--only api")

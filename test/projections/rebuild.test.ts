@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { EventStoreError, type RecordedEvent } from '#contracts/ports/event-store.ts';
 import { Projector } from '#projections/engine/apply.ts';
 import { PositionWatch } from '#projections/engine/positions.ts';
 import { rebuild, withRebuildLock } from '#projections/engine/rebuild.ts';
+import { type Intake, type PageRead, readStore } from '#projections/engine/replay.ts';
 import { type RunningProjections, runProjections } from '#projections/engine/run.ts';
-import { projectionOf } from '#projections/index.ts';
+import { projectionOf, projections } from '#projections/index.ts';
+import { type RebuildProgress, rebuildAll } from '#projections/rebuild-all.ts';
 import { view } from '#projections/shapes.ts';
 import { compareWithReplay } from '#projections/verify.ts';
 import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry } from '#runtime/consuming/parked-requests.ts';
 import { TooManyParked } from '#runtime/consuming/parking.ts';
-import type { DecodedEvent, StoredBytes } from '#runtime/eventing/codec.ts';
+import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
@@ -269,6 +272,104 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
     assert.equal(await apply([late]), null);
     const shown = await world.pool.query('select name, revision from read.clients where id = $1', [gappy]);
     assert.deepEqual(shown.rows, [{ name: 'Three', revision: 2 }]);
+  });
+
+  t(
+    'one reading of the store gives each reader what it lacks, up to the end, and leaves out one that fails',
+    async () => {
+      const kinds = ['post', 'target', 'client'];
+      const events = Array.from({ length: 2_500 }, (_, at) => ({
+        ...{ id: randomUUID(), stream: `${kinds[at % 3]}-${at}`, position: BigInt(at + 1), created: new Date(at) },
+      })) as unknown as readonly RecordedEvent[];
+      const store = {
+        readAll: async ({ after, limit }: { readonly after?: bigint | null; readonly limit: number }) =>
+          events.filter(({ position }) => position > (after ?? 0n)).slice(0, limit),
+      };
+      const took = new Map<string, bigint[]>();
+      const intake = (name: string, of: string, after: bigint | null, failsAt = Infinity): Intake => ({
+        ...{ name, kinds: new Set([of]), after },
+        apply: async (records) => {
+          const own = took.get(name) ?? [];
+          took.set(name, [...own, ...records.map(({ position }) => position)]);
+          if (own.length > failsAt) throw new Error('it cannot');
+        },
+      });
+      const pages: PageRead[] = [];
+      const failed = await readStore({
+        ...{ store: store as never, upTo: 2_300n },
+        intakes: [intake('a', 'post', null), intake('b', 'target', 1_200n), intake('c', 'client', 500n, 1)],
+        took: async (page) => void pages.push(page),
+      });
+      const expected = (of: string, after: bigint) =>
+        events.flatMap(({ stream, position }) =>
+          stream.startsWith(of) && position > after && position <= 2_300n ? [position] : [],
+        );
+      assert.deepEqual([took.get('a'), took.get('b')], [expected('post', 0n), expected('target', 1_200n)]);
+      assert.deepEqual([...failed.keys()], ['c']);
+      assert.deepEqual(
+        pages.map(({ position, size, events: counts }) => [position, size, [...counts.keys()].sort()]),
+        [
+          [1_000n, 1_000, ['a', 'b', 'c']],
+          [2_000n, 1_000, ['a', 'b']],
+          [2_300n, 300, ['a', 'b']],
+        ],
+      );
+    },
+  );
+
+  t('all are rebuilt at once beside a writer, and readers see the former rows until the switch', async () => {
+    const writes = async (): Promise<bigint> => {
+      let last = 0n;
+      for (let n = 0; n < 20; n += 1) last = await world.append(story());
+      return last;
+    };
+    const rowsOf = async (): Promise<number> =>
+      (await world.pool.query<{ n: number }>(`select count(*)::int as n from ${view('post_targets')}`)).rows[0]?.n ?? 0;
+    const before = await rowsOf();
+    const shares: number[] = [];
+    const counts: Promise<number>[] = [];
+    const report = ({ share }: RebuildProgress): void => {
+      shares.push(share);
+      counts.push(rowsOf());
+    };
+    const [parts, last] = await Promise.all([
+      rebuildAll({ ...world, client: null, signal: stop.signal, report }),
+      writes(),
+    ]);
+    assert.ok(before > 80);
+    assert.equal(shares.at(-1), 1);
+    for (const count of counts) assert.ok((await count) >= before, 'the rows of before were there');
+    assert.deepEqual(
+      parts.map(({ name, dropped, failed }) => [name, dropped, failed]),
+      projections.map(({ name }) => [name, true, null]),
+    );
+    assert.equal((await world.pool.query('select from ops.rebuilds')).rowCount, 0);
+    await settled(last);
+    assert.deepEqual((await compareWithReplay(world)).differences, []);
+  });
+
+  t('where one cannot be rebuilt the others are, and a repeat goes on with it alone', async () => {
+    const { codec } = world;
+    const isOfClient = ({ stream }: StoredBytes): boolean => stream.startsWith('client-');
+    const decodeAll = async (records: readonly StoredBytes[]) => {
+      if (records.some(isOfClient)) throw new EventStoreError('unavailable', 'no key today');
+      return codec.decodeAll(records);
+    };
+    await world.append([
+      { stream: `client-${randomUUID()}`, type: 'ClientCreated', data: { ...clientFields, name: 'C' } },
+    ]);
+    const broken = Object.assign(Object.create(codec) as EventCodec, { decodeAll });
+    const first = await rebuildAll({ ...world, codec: broken, client: null, signal: stop.signal });
+    assert.deepEqual(
+      first.flatMap(({ name, failed }) => (failed === null ? [] : [[name, failed]])),
+      [['clients', 'no key today']],
+    );
+    const second = await rebuildAll({ ...world, client: null, signal: stop.signal });
+    assert.deepEqual(
+      second.map(({ name, failed }) => [name, failed]),
+      [['clients', null]],
+    );
+    assert.deepEqual((await compareWithReplay(world)).differences, []);
   });
 
   t('tables of another shape are not written: the runner makes its own, and says so meanwhile', async () => {

@@ -26,6 +26,7 @@ import { migrateSchema } from '#infra/postgres/schema.ts';
 import { dispatcher, PositionWatch } from '#projections/engine/positions.ts';
 import { runProjections } from '#projections/engine/run.ts';
 import { projections } from '#projections/index.ts';
+import { ReaderStates } from '#projections/queries/reader-states.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
@@ -209,6 +210,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     rate: options.rate ?? { perMinute: 1_000_000, burst: 1_000_000 },
     caughtUp: (positions, timeoutMs, readers) =>
       watch.waitFor(readers === 'dispatcher' ? [dispatcher] : names, positions, { timeoutMs }),
+    readerStates: new ReaderStates({ pool, store: eventStore, log, analytics: false }),
     egress: new EgressGuard({
       privateTargets: [],
       ownHosts: () => [new URL(origin).host],

@@ -149,3 +149,19 @@ export const exampleGrowth = {
 export const exampleKeys = {
   keys: [{ id: 'c2f1a0b3', verifier: `postline+c2f1a0b3+AQ${hash}`, madeAt: feedAt, retiredAt: null }],
 };
+
+export const projectionExample = {
+  name: 'posts',
+  object: 'projection',
+  kind: 'read_model',
+  position: '1.250',
+  eventsBehind: 0,
+  lagSeconds: 0,
+  rebuilding: {
+    reason: 'shape_changed',
+    since: '2026-01-31T08:00:00.000Z',
+    phase: 'reading',
+    progress: 0.451,
+    readTo: '2025-11-02T09:30:00.000Z',
+  },
+};

@@ -8,6 +8,7 @@ import type { Connector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
 import type { NetworkInbox } from '#contracts/ports/network-inbox.ts';
 import type { Freshness } from '#projections/queries/freshness.ts';
+import type { ReaderStates } from '#projections/queries/reader-states.ts';
 import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';
@@ -83,6 +84,8 @@ export interface Deps {
   readonly caughtUp: (positions: Positions, timeoutMs: number, readers?: Readers) => Promise<boolean>;
   /** Of the projection of workspaces, keys and grants; absent: it counts as never behind. */
   readonly freshness?: Pick<Freshness, 'isBehind'>;
+  /** How far the readers of the events are. */
+  readonly readerStates: Pick<ReaderStates, 'of'>;
   /** Addresses that webhook endpoints and imports may name. */
   readonly egress: Pick<EgressGuard, 'checkUrl' | 'vet'>;
   readonly blobs: BlobStore;

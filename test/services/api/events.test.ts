@@ -3,6 +3,8 @@ import { createPublicKey, randomUUID, verify } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
+import { noteFollowing, noteRead, noteRebuild, noteSwitched } from '#projections/engine/open-rebuilds.ts';
+import { withRebuildLock } from '#projections/engine/rebuild.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses, noteFeedUse } from '#projections/feed/uses.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -391,6 +393,80 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     deepEqual([after?.data?.username, after?.data?.displayName, after?.expired], [null, null, false]);
     const [now] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
     equal(now?.note, kept?.note);
+  });
+
+  t('shows how far each reader is with the events of the workspace, and what is rebuilt', async () => {
+    const { owner } = await world.agency();
+    await newClient(owner, 'Here');
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const list = async () => {
+      const answer = await owner.get('/projections');
+      equal(answer.status, 200, answer.text);
+      return answer.rows as unknown as readonly {
+        readonly name: string;
+        readonly kind: string;
+        readonly position: string;
+        readonly eventsBehind: number;
+        readonly lagSeconds: number;
+        readonly rebuilding: Readonly<Record<string, unknown>> | null;
+      }[];
+    };
+    const of = async (name: string) => (await list()).find((one) => one.name === name);
+    const names = ['workspaces', 'clients', 'posts', 'approvals', 'media', 'webhooks', 'reports', 'campaigns'];
+    deepEqual(
+      (await list()).map(({ name, kind }) => [name, kind]),
+      [...names.map((name) => [name, 'read_model']), ['webhook_dispatch', 'webhook_dispatch'], ['feed', 'feed']],
+    );
+    const end = String(page?.nextCursor);
+    await until('all read models have all of it', async () => {
+      const states = await list();
+      return names.every((name) => states.find((one) => one.name === name)?.position === end);
+    });
+    deepEqual(await of('clients'), {
+      ...{ name: 'clients', object: 'projection', kind: 'read_model' },
+      ...{ position: end, eventsBehind: 0, lagSeconds: 0, rebuilding: null },
+    });
+    // No dispatcher runs here: nothing of the workspace was seen by one.
+    const waits = await of('webhook_dispatch');
+    ok(waits !== undefined && waits.eventsBehind > 0 && waits.lagSeconds >= 0);
+    match(waits?.position ?? '', /^\d+\.\d+$/);
+
+    // An epoch of the lane that nobody owns: the read model stands still, and says so.
+    const held = await world.pool.connect();
+    await held.query('begin');
+    await held.query(`select from ops.consumer_positions where consumer_group = 'projection-clients-v1' for update`);
+    try {
+      equal((await owner.post('/clients', { name: `Late ${randomUUID()}`, type: 'brand' })).status, 200);
+      await numbered();
+      const late = await of('clients');
+      ok(late !== undefined && late.eventsBehind > 0 && late.lagSeconds > 0, JSON.stringify(late));
+      const newest = (await read(owner, `?after=${end}&limit=500`)).page?.nextCursor;
+      equal((await of('feed'))?.position, newest);
+      ok(late?.position !== newest, 'the event that waits is behind its position');
+    } finally {
+      await held.query('rollback');
+      held.release();
+    }
+    await until('it has caught up', async () => (await of('clients'))?.eventsBehind === 0);
+
+    const signal = AbortSignal.timeout(60_000);
+    await noteRebuild(world.pool, { name: 'posts', shape: 3, generation: 2 }, 'shape');
+    const readTo = new Date('2026-01-31T08:00:00.000Z');
+    const events = new Map([['posts', 250]]);
+    await noteRead(world.pool, 1_000n, { position: 250n, readTo, size: 1_000, events });
+    const shown = {
+      ...{ reason: 'shape_changed', phase: 'interrupted', progress: 0.25, readTo: readTo.toISOString() },
+      since: (await of('posts'))?.rebuilding?.since,
+    };
+    deepEqual((await of('posts'))?.rebuilding, shown);
+    await withRebuildLock(world.pool, 'posts', signal, async () => {
+      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'reading' });
+      await noteFollowing(world.pool, 'posts');
+      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'following', progress: 1 });
+    });
+    equal((await of('media'))?.rebuilding, null);
+    await noteSwitched(world.pool, 'posts');
   });
 
   t('refuses a cursor that a restore took back, and says where to read on', async () => {
