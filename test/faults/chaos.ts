@@ -17,8 +17,8 @@ import { FaultWorld, newSecretKey } from './world.ts';
 const HELP = `usage: npm run chaos -- [options]      (or: make chaos ARGS="[options]")
 
 Starts api, projections, outcomes, two publishers, two that send webhooks, media, insights, reports, a relay and rebuilds, each a process
-of its own, over one Postgres and one analytics store, under load, also on live accounts of simulated X, Telegram,
-Pinterest, Threads, LinkedIn, YouTube and TikTok. In rounds: kills
+of its own, over one Postgres and one analytics store, under load, also on live accounts of all ten networks: Bluesky is
+the real server of its protocol, the others are simulated. In rounds: kills
 them with -9 once at every named gap, the publishers at every call to a live network too, has a version of LinkedIn end, then at random, the analytics engine too, and
 puts those that work under leases to sleep past them; then it waits until all is quiet and compares: what was acknowledged, the networks'
 ledgers, the read models, the analytics, the reports, the streams. At last the database is restored from a copy that is older than
@@ -115,6 +115,9 @@ const round = async (world: FaultWorld, random: FaultWorld['random']): Promise<C
   done.abort();
   await consenting;
   await Promise.all([world.load.repeat(500), live?.load.repeat(200)]);
+  // The comparison takes minutes, in which accounts come due: what it reads first would lack figures that it reads later.
+  // The next round starts it again.
+  await world.role('insights').end();
   const result = await check(checked);
   return { ...result, violations: [...world.violations, ...open, ...result.violations] };
 };
@@ -132,7 +135,7 @@ const main = async ({ kills, seed, minutes, mutant }: Options): Promise<void> =>
   const installed = { secretKey: newSecretKey(), dataDir: dataFolder().dataDir };
   const world = await FaultWorld.open({
     ...{ databaseUrl, installed, random },
-    live: true,
+    live: 'all',
     onProgress: say,
     ...(mutant === null ? {} : { env: mutated(mutant) }),
   });
