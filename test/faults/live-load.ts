@@ -159,8 +159,11 @@ export class LiveLoad {
     video: async (on) => void (await this.#post(this.#two('video', on), this.#text(false), [this.#options.videoId])),
     album: async (on) => {
       const { random, networks } = this.#options;
-      if (random.int(0, 4) === 0) networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
-      await this.#post(this.#two('album', on), this.#text(false), this.#options.imageIds);
+      const to = this.#two('album', on);
+      // One that no album of this post meets would wait for one that a publisher is to die at.
+      if (to.some(({ platform }) => platform === 'telegram') && random.int(0, 4) === 0)
+        networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
+      await this.#post(to, this.#text(false), this.#options.imageIds);
     },
     commented: async (on) => {
       const firstComment = this.#text(true);

@@ -39,7 +39,9 @@ const [ofInstagram, ofBluesky] = [of('instagram'), of('bluesky')];
 const ofTelegram = (method: string, by: LiveActionName): readonly Moment[] =>
   both.map((when) => ({
     ...{ name: `Telegram ${method}, ${when} it is taken`, by, on: 'telegram' },
-    arm: ({ telegram }, run) => telegram.arm(method, { kind: 'met', run, isTaken: when === 'after' }),
+    // Before what waits there: faults that no call has met yet would each take an action first.
+    arm: ({ telegram: { armed } }, run) =>
+      void armed.set(method, [{ kind: 'met', run, isTaken: when === 'after' }, ...(armed.get(method) ?? [])]),
   }));
 
 const append = 'POST /2/media/upload/:id/append';
