@@ -11,7 +11,7 @@ import { cleanFailure, cleanPresent } from './files.ts';
 import { noFiles } from './media-readiness.ts';
 import { followUpsOf, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
-import { nextQuestionMs, publishedBy } from './reconcile-schedule.ts';
+import { nextQuestionMs, publishedBy, unansweredRest } from './reconcile-schedule.ts';
 import { accountOf, filesOf, requestOf } from './request.ts';
 
 /**
@@ -30,8 +30,6 @@ const undoLimitMs = 30_000;
 const undoRestMs = 3_600_000;
 /** Milliseconds until the next look at whether publishing is still held. */
 const heldRestMs = 5_000;
-/** An undo without an answer is tried again after a quarter of its age, but not sooner than this. Milliseconds. */
-const unansweredRestMs = 60_000;
 
 /** @returns `settled`, or milliseconds in which no worker needs the target; null: until its next time */
 export const followHandedOver = async (context: WorkContext, target: Handed): Promise<number | null | 'settled'> => {
@@ -164,7 +162,7 @@ const restOrEnd = async (
   const since = Math.max(asked, ...times.filter((at) => at <= now));
   const counts = now < closes ? closes : until;
   const rest = nextQuestionMs(now, since, tools.config.reconcileDelaysMs, counts) ?? undoRestMs;
-  const most = kind === 'too_late' ? undoRestMs : Math.max((now - since) / 4, unansweredRestMs);
+  const most = kind === 'too_late' ? undoRestMs : unansweredRest(now - since);
   const next = times.filter((at) => at > now);
   return Math.min(rest, most, ...[counts, ...next].map((at) => Math.max(1, at - now)));
 };

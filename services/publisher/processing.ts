@@ -5,7 +5,7 @@ import type { WorkContext } from './context.ts';
 import { cleanFailure, cleanPresent } from './files.ts';
 import { followUpsOf, reportLapsedAccount } from './outcome.ts';
 import { ask } from './reconcile.ts';
-import { askAfter, nextQuestionMs } from './reconcile-schedule.ts';
+import { askAfter, nextQuestionMs, unansweredRest } from './reconcile-schedule.ts';
 
 /**
  * Follows a post that the network accepted until it shows or refuses it. A question changes nothing on the network: if
@@ -55,11 +55,15 @@ export const settleProcessing = async (
     await leased.record({ type: 'RecordNotShown', now: new Date(now).toISOString(), failure: notShown, reconcileAt });
     return ended('not_shown');
   }
+  const since = Date.parse(accepted.acceptedAt);
   const rest =
     outcome.kind === 'processing'
       ? askAfter(outcome.askAt, now, tools.processingRest)
-      : nextQuestionMs(now, Date.parse(accepted.acceptedAt), tools.config.reconcileDelaysMs, null);
-  return Math.min(rest ?? maxMs, maxMs, left);
+      : Math.min(
+          nextQuestionMs(now, since, tools.config.reconcileDelaysMs, null) ?? maxMs,
+          unansweredRest(now - since),
+        );
+  return Math.min(rest, maxMs, left);
 };
 
 type Outcome = Extract<TargetCommand, { type: 'Settle' }>['outcome'];

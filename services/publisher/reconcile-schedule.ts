@@ -36,6 +36,16 @@ export const askAfter = (askAt: string, now: number, { minMs, maxMs }: Processin
   return Math.min(Math.max(Number.isNaN(at) ? 0 : at - now, minMs), maxMs);
 };
 
+/** A question without an answer is put again after a quarter of the matter's age, but not sooner than this. Milliseconds. */
+const unansweredRestMs = 60_000;
+
+/**
+ * Milliseconds until a question is put again that the network did not answer: it goes out ever less often, and one lost answer
+ * does not hide for an hour what is minutes old.
+ * @param ageMs of what is asked about
+ */
+export const unansweredRest = (ageMs: number): number => Math.max(ageMs / 4, unansweredRestMs);
+
 /** Milliseconds since the epoch at which the network's settle window ends. */
 export const windowEndsAt = ({ deadline }: TargetCheckpoint, settleWindowMs: number): number | null =>
   deadline === null ? null : Date.parse(deadline) + settleWindowMs;

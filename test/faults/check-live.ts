@@ -14,6 +14,8 @@ import type { LiveAccount, LivePost } from './live-networks.ts';
 export interface Live {
   readonly workspaceId: string;
   readonly accounts: readonly LiveAccount[];
+  /** Before a look at the posts: asks the networks outside of this process. */
+  read(): Promise<void>;
   posts(): readonly LivePost[];
 }
 
@@ -45,7 +47,13 @@ export class LiveCheck {
   readonly #made: ReadonlyMap<string, readonly LivePost[]>;
   readonly #claimed = new Set<string>();
 
-  constructor(live: Live) {
+  /** By what the networks have now. */
+  static async of(live: Live): Promise<LiveCheck> {
+    await live.read();
+    return new LiveCheck(live);
+  }
+
+  private constructor(live: Live) {
     this.#live = live;
     this.#made = Map.groupBy(live.posts(), ({ of, text }) => `${of} ${text}`);
   }

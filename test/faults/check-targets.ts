@@ -113,7 +113,7 @@ export const checkTargets = async (
     );
   }
   const states = new Map<string, TargetState>();
-  const live = networks === null ? null : new LiveCheck(networks);
+  const live = networks === null ? null : await LiveCheck.of(networks);
   const isLive = ([first]: readonly DecodedEvent[]) => first?.metadata.workspaceId === networks?.workspaceId;
   for (const [stream, events] of ofKind('target')) {
     const state = foldEvents(target, events);

@@ -165,7 +165,7 @@ export const openTargets = async (checked: Checked): Promise<readonly string[]> 
   );
   const found: string[] = [];
   const read = async (stream: string) => checked.codec.decodeAll(await checked.store.read(stream));
-  const live = checked.live === null ? null : new LiveCheck(checked.live);
+  const live = checked.live === null ? null : await LiveCheck.of(checked.live);
   for (const { id } of rows) {
     const events = await read(`target-${id}`);
     const state = foldEvents(target, events);

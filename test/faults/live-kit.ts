@@ -1,8 +1,9 @@
-/** Pinterest, Threads, LinkedIn, YouTube, TikTok and Facebook of a fault world, as its load and its checks need them. */
+/** Pinterest, Threads, LinkedIn, YouTube, TikTok, Facebook and Instagram of a fault world, as its load and its checks need them. */
 import { createServer, request as requestOf } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { NewCredential } from '#contracts/ports/credentials.ts';
 import { startFacebook } from '#test/support/networks/facebook/index.ts';
+import { scopesOf, startInstagram } from '#test/support/networks/instagram/index.ts';
 import { startLinkedIn } from '#test/support/networks/linkedin/index.ts';
 import { startPinterest } from '#test/support/networks/pinterest/index.ts';
 import { startThreads } from '#test/support/networks/threads/index.ts';
@@ -22,15 +23,17 @@ export interface MadePost {
   readonly files: number;
 }
 
-/** A network that is simulated in this process. */
+/** A network with a front of its own in this process, which is the network itself where it is simulated. */
 export interface LiveNetwork {
   readonly origin: string;
+  /** Further addresses that our processes reach. */
+  readonly others?: readonly string[];
   /** What our processes know of it. */
   readonly env: Readonly<Record<string, string>>;
   /** Makes another account. @returns its id on the network */
-  account(): string;
+  account(): string | Promise<string>;
   /** What a consent of its owner gives. */
-  credential(externalId: string): NewCredential;
+  credential(externalId: string): NewCredential | Promise<NewCredential>;
   /** What each post of the account needs. */
   overrides?(externalId: string): Readonly<Record<string, string>>;
   /** The access tokens of the account's owner end now; a refresh gives new ones, unless `forGood`. */
@@ -38,6 +41,9 @@ export interface LiveNetwork {
   script(fault: Fault): void;
   /** No fault that waits for its call strikes any more. */
   calm(): void;
+  /** Asks a network outside of this process what it has; absent: it is in it. */
+  read?(): Promise<void>;
+  /** As of the last `read`. */
   posts(): readonly MadePost[];
   close(): void;
 }
@@ -268,6 +274,34 @@ export const liveFacebook = async (): Promise<LiveNetwork> => {
     posts: () =>
       state.made.map((one) => ({
         ...{ of: one.pageId, externalId: state.idOf(one), text: one.text, replyTo: null, files: one.files.length },
+      })),
+    close: () => network.close(),
+  };
+};
+
+/** Professional accounts, by Instagram's own login, whose token nothing renews once it has ended. */
+export const liveInstagram = async (): Promise<LiveNetwork> => {
+  const network = await startInstagram({ quota: 100_000 });
+  const { state } = network;
+  state.processing.REELS = 1;
+  return {
+    origin: network.origin,
+    env: network.env.ig,
+    account: () => network.person().id,
+    credential: (id) => {
+      const [accessFrom, accessUntil] = [untilOf(0), untilOf(60)];
+      const who = { host: 'ig', personId: known(state.people, id).id, holderId: null } as const;
+      const accessToken = state.grant({ ...who, scopes: scopesOf.ig, isLong: true }, 60 * 86_400);
+      return { secret: { accessToken, accessFrom, accessUntil }, expiresAt: accessUntil };
+    },
+    lapse: (id) => {
+      for (const [token, { personId }] of state.access) if (personId === id) state.access.delete(token);
+    },
+    script: (fault) => network.script(fault),
+    calm: () => void state.faults.splice(0),
+    posts: () =>
+      state.media.map(({ id, personId, caption, files }) => ({
+        ...{ of: personId, externalId: id, text: caption, replyTo: null, files: files.length },
       })),
     close: () => network.close(),
   };

@@ -35,9 +35,11 @@ const faults: readonly Fault['then'][] = [
 const faultsOfTelegram = ['rate_limit', 'reject', 'timeout_before', 'timeout_after', 'error_after', 'late'] as const;
 
 type Scripted = Exclude<LivePlatform, 'telegram'>;
-const scripted: readonly Scripted[] = ['x', 'pinterest', 'threads', 'linkedin', 'youtube', 'tiktok', 'facebook'];
+const scripted: readonly Scripted[] = livePlatforms.filter((one) => one !== 'telegram');
 /** A post of it is a video. */
 const ofVideos: readonly LivePlatform[] = ['youtube', 'tiktok'];
+/** A post of it has a picture at least. */
+const ofPictures: readonly LivePlatform[] = ['pinterest', 'instagram'];
 /** The calls that make a post, a comment with its own included. */
 const creates: Readonly<Record<Scripted, readonly string[]>> = {
   x: ['POST /2/tweets'],
@@ -47,6 +49,8 @@ const creates: Readonly<Record<Scripted, readonly string[]>> = {
   youtube: ['PUT last'],
   tiktok: ['PUT /video/'],
   facebook: ['POST /:id/feed', 'POST /:id/video_reels finish'],
+  instagram: ['POST /:id/media_publish'],
+  bluesky: ['POST com.atproto.repo.putRecord'],
 };
 /** Further calls that a silence meets: looks, and parts of files. */
 const silenced: Readonly<Record<Scripted, readonly string[]>> = {
@@ -57,16 +61,19 @@ const silenced: Readonly<Record<Scripted, readonly string[]>> = {
   youtube: ['PUT part', 'PUT probe', 'GET /youtube/v3/videos'],
   tiktok: ['POST /v2/post/publish/video/init/', 'POST /v2/post/publish/status/fetch/'],
   facebook: ['GET /:id/published_posts', 'POST /:id/photos', 'GET /:id'],
+  instagram: ['GET /:id/media', 'POST /:id/media', 'GET /:id'],
+  bluesky: ['GET com.atproto.repo.getRecord', 'POST com.atproto.repo.uploadBlob'],
 };
 
 /** Networks that take a post of this form. */
 const takes = {
-  text: ['x', 'telegram', 'threads', 'linkedin', 'facebook'],
-  video: livePlatforms,
-  album: ['x', 'telegram', 'pinterest', 'threads', 'linkedin', 'facebook'],
+  text: ['x', 'telegram', 'threads', 'linkedin', 'facebook', 'bluesky'],
+  // The service that takes videos of Bluesky is none of the real server's.
+  video: livePlatforms.filter((one) => one !== 'bluesky'),
+  album: ['x', 'telegram', 'pinterest', 'threads', 'linkedin', 'facebook', 'instagram', 'bluesky'],
   thread: ['x', 'threads'],
   /** Its access tokens are renewed. */
-  lapse: ['x', 'linkedin', 'pinterest', 'youtube', 'tiktok', 'facebook'],
+  lapse: ['x', 'linkedin', 'pinterest', 'youtube', 'tiktok', 'facebook', 'bluesky'],
 } as const satisfies Readonly<Record<string, readonly LivePlatform[]>>;
 
 const sends = ['sendMessage', 'sendVideo', 'sendMediaGroup'] as const;
@@ -145,15 +152,18 @@ export class LiveLoad {
     // Its network loses the answer, so that it is looked for.
     lost: async (on) => {
       const content = this.#text(false);
-      const to = this.#one(on ?? this.#options.random.pick(scripted));
+      const to = this.#one(on ?? this.#pick(scripted));
       this.#script(content, this.#options.random.pick(['silent_after', 'drop_after'] as const));
       await this.#post([to], content, this.#filesFor(to));
     },
     video: async (on) => void (await this.#post(this.#two('video', on), this.#text(false), [this.#options.videoId])),
     album: async (on) => {
       const { random, networks } = this.#options;
-      if (random.int(0, 4) === 0) networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
-      await this.#post(this.#two('album', on), this.#text(false), this.#options.imageIds);
+      const to = this.#two('album', on);
+      // One that no album of this post meets would wait for one that a publisher is to die at.
+      if (to.some(({ platform }) => platform === 'telegram') && random.int(0, 4) === 0)
+        networks.telegram.arm('sendMediaGroup', { kind: 'partial', out: 1 });
+      await this.#post(to, this.#text(false), this.#options.imageIds);
     },
     commented: async (on) => {
       const firstComment = this.#text(true);
@@ -162,7 +172,7 @@ export class LiveLoad {
     // A token ends before the second part, sometimes for good: then its owner consents again, and the thread goes on.
     thread: async (on) => {
       const { random, networks } = this.#options;
-      const to = this.#one(on ?? random.pick(takes.thread));
+      const to = this.#one(on ?? this.#pick(takes.thread));
       const segments = [1, 2, 3].map(() => ({ content: this.#text(false) }));
       const second = segments[1]?.content ?? '';
       // Nothing renews a token of Threads.
@@ -182,7 +192,7 @@ export class LiveLoad {
     },
     // Two publishers find it, and one of them refreshes it.
     lapse: async (on) => {
-      const to = this.#one(on ?? this.#options.random.pick(takes.lapse));
+      const to = this.#one(on ?? this.#pick(takes.lapse));
       this.#options.networks.lapse(to, false);
       await Promise.all([1, 2].map(() => this.#post([to], this.#text(false), this.#filesFor(to))));
     },
@@ -190,7 +200,7 @@ export class LiveLoad {
       const { random, networks } = this.#options;
       const seconds = random.int(1, 2);
       networks.x.script({ route: 'POST /2/tweets', times: stormCalls, then: slower(seconds, random.int(0, 3) === 0) });
-      for (const platform of scripted.filter((one) => one !== 'x')) {
+      for (const platform of this.#scripted.filter((one) => one !== 'x')) {
         const [route = ''] = creates[platform];
         networks.script(platform, { route, times: stormCalls, then: slow(seconds) });
       }
@@ -207,7 +217,7 @@ export class LiveLoad {
     silence: async (on) => {
       const { random, networks } = this.#options;
       const then = random.pick(['silent_before', 'silent_after'] as const);
-      for (const platform of scripted)
+      for (const platform of this.#scripted)
         for (const route of [...creates[platform], ...silenced[platform]])
           networks.script(platform, { route, times: 2, then });
       for (const method of [...sends, 'getChat']) networks.telegram.arm(method, { kind: then });
@@ -218,7 +228,7 @@ export class LiveLoad {
 
   /** @param says only one post has it, however its network writes it */
   #script(says: string, then: Fault['then']): void {
-    for (const platform of scripted)
+    for (const platform of this.#scripted)
       for (const route of creates[platform]) this.#options.networks.script(platform, { route, says, then });
   }
 
@@ -226,7 +236,17 @@ export class LiveLoad {
   #filesFor({ platform }: LiveAccount): readonly string[] {
     const { imageIds, videoId } = this.#options;
     if (ofVideos.includes(platform)) return [videoId];
-    return platform === 'pinterest' ? imageIds.slice(0, 1) : [];
+    return ofPictures.includes(platform) ? imageIds.slice(0, 1) : [];
+  }
+
+  /** Those of this world. */
+  get #scripted(): readonly Scripted[] {
+    return scripted.filter((one) => this.#options.networks.has(one));
+  }
+
+  #pick(platforms: readonly LivePlatform[]): LivePlatform {
+    const { random, networks } = this.#options;
+    return random.pick(platforms.filter((one) => networks.has(one)));
   }
 
   #one(platform: LivePlatform): LiveAccount {
@@ -235,9 +255,8 @@ export class LiveLoad {
 
   /** On two networks that take the form. */
   #two(form: keyof typeof takes, on?: LivePlatform): readonly LiveAccount[] {
-    const all: readonly LivePlatform[] = takes[form];
-    const first = on ?? this.#options.random.pick(all);
-    const second = this.#options.random.pick(all.filter((one) => one !== first));
+    const first = on ?? this.#pick(takes[form]);
+    const second = this.#pick(takes[form].filter((one) => one !== first));
     return [this.#one(first), this.#one(second)];
   }
 

@@ -19,6 +19,8 @@ const names = {
   youtube: 'YouTube',
   tiktok: 'TikTok',
   facebook: 'Facebook',
+  instagram: 'Instagram',
+  bluesky: 'Bluesky',
 } as const;
 
 const of =
@@ -32,11 +34,14 @@ const of =
 
 const [ofX, ofPinterest, ofThreads, ofLinkedIn] = [of('x'), of('pinterest'), of('threads'), of('linkedin')];
 const [ofYouTube, ofTikTok, ofFacebook] = [of('youtube'), of('tiktok'), of('facebook')];
+const [ofInstagram, ofBluesky] = [of('instagram'), of('bluesky')];
 
 const ofTelegram = (method: string, by: LiveActionName): readonly Moment[] =>
   both.map((when) => ({
     ...{ name: `Telegram ${method}, ${when} it is taken`, by, on: 'telegram' },
-    arm: ({ telegram }, run) => telegram.arm(method, { kind: 'met', run, isTaken: when === 'after' }),
+    // Before what waits there: faults that no call has met yet would each take an action first.
+    arm: ({ telegram: { armed } }, run) =>
+      void armed.set(method, [{ kind: 'met', run, isTaken: when === 'after' }, ...(armed.get(method) ?? [])]),
   }));
 
 const append = 'POST /2/media/upload/:id/append';
@@ -108,6 +113,19 @@ export const moments: readonly Moment[] = [
   ...ofFacebook('POST /:id/video_reels finish', 'video'),
   ...ofFacebook('GET /:id/published_posts', 'lost'),
   ...ofFacebook('GET /:id', 'lapse', 'access_token'),
+  ...ofInstagram('GET /:id/content_publishing_limit', 'album'),
+  ...ofInstagram('POST /:id/media', 'album'),
+  ...ofInstagram('POST /:id/media', 'album', 'CAROUSEL'),
+  ...ofInstagram('POST /:id/media', 'video', 'REELS'),
+  ...ofInstagram('GET /:id', 'video', 'status_code'),
+  ...ofInstagram('POST /:id/media_publish', 'album'),
+  ...ofInstagram('POST /:id/media_publish', 'video'),
+  ...ofInstagram('GET /:id/media', 'lost'),
+  ...ofBluesky('POST com.atproto.repo.uploadBlob', 'album'),
+  ...ofBluesky('POST com.atproto.repo.putRecord', 'text'),
+  ...ofBluesky('POST com.atproto.repo.putRecord', 'commented', '"reply"'),
+  ...ofBluesky('GET com.atproto.repo.getRecord', 'lost'),
+  ...ofBluesky('POST com.atproto.server.refreshSession', 'lapse'),
   ...ofTelegram('getChat', 'text'),
   ...ofTelegram('sendMessage', 'text'),
   ...ofTelegram('sendVideo', 'video'),

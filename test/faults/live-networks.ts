@@ -8,11 +8,13 @@ import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts';
 import type { Bot, Chat } from '#test/support/networks/telegram/state.ts';
 import { type Fault, type Person, startX, type XNetwork } from '#test/support/networks/x/index.ts';
+import { liveBluesky } from './live-bluesky.ts';
 import {
   type Front,
   type LiveLinkedIn,
   type LiveNetwork,
   liveFacebook,
+  liveInstagram,
   liveLinkedIn,
   livePinterest,
   liveThreads,
@@ -31,8 +33,9 @@ export const livePlatforms = [
   'youtube',
   'tiktok',
   'facebook',
+  'instagram',
+  'bluesky',
 ] as const;
-const ofKit = ['pinterest', 'threads', 'linkedin', 'youtube', 'tiktok', 'facebook'] as const;
 export type LivePlatform = (typeof livePlatforms)[number];
 
 interface Others {
@@ -42,6 +45,9 @@ interface Others {
   readonly youtube: LiveNetwork;
   readonly tiktok: LiveNetwork;
   readonly facebook: LiveNetwork;
+  /** Of a world with all ten. */
+  readonly instagram?: LiveNetwork;
+  readonly bluesky?: LiveNetwork;
 }
 
 export interface LiveAccount {
@@ -73,12 +79,14 @@ export class LiveNetworks {
   readonly #people = new Map<string, Person>();
   readonly #chats = new Map<string, { readonly bot: Bot; readonly chat: Chat }>();
 
-  static async open(): Promise<LiveNetworks> {
+  /** @param all ten networks: Instagram too, and the real server of Bluesky. @throws MissingTool where that cannot be installed */
+  static async open({ all = false }: { readonly all?: boolean } = {}): Promise<LiveNetworks> {
     // Limits are scripted here: a quarter of an hour is longer than a run.
     const x = await startX({ limits: { person: {} }, processing: quick });
     const others = {
       ...{ pinterest: await livePinterest(), threads: await liveThreads(), linkedin: await liveLinkedIn() },
       ...{ youtube: await liveYouTube(), tiktok: await liveTikTok(), facebook: await liveFacebook() },
+      ...(all ? { instagram: await liveInstagram(), bluesky: await liveBluesky() } : {}),
     };
     const networks: LiveNetworks = new LiveNetworks({
       ...{ x, others, telegram: await TelegramSimulator.start() },
@@ -103,11 +111,23 @@ export class LiveNetworks {
   }
 
   get hosts(): readonly string[] {
-    return [this.x, this.telegram, ...this.#kit].map(({ origin }) => new URL(origin).host);
+    const all = this.#kit.flatMap(([, { origin, others = [] }]) => [origin, ...others]);
+    return [this.x.origin, this.telegram.origin, ...all].map((one) => new URL(one).host);
   }
 
-  get #kit(): readonly LiveNetwork[] {
-    return Object.values(this.others);
+  get #kit(): readonly (readonly [keyof Others, LiveNetwork])[] {
+    return Object.entries(this.others) as [keyof Others, LiveNetwork][];
+  }
+
+  #of(platform: keyof Others): LiveNetwork {
+    const found = this.others[platform];
+    if (found === undefined) throw new Error(`${platform} is not in this world`);
+    return found;
+  }
+
+  /** Whether the network is in this world. */
+  has(platform: LivePlatform): boolean {
+    return platform === 'x' || platform === 'telegram' || this.others[platform] !== undefined;
   }
 
   /** What our processes know of them. */
@@ -118,7 +138,7 @@ export class LiveNetworks {
       TELEGRAM_API: this.telegram.origin,
       // Threads fetches files from the address of the api.
       BASE_URL: `${this.#front.origin}/v1`,
-      ...Object.assign({}, ...this.#kit.map(({ env }) => env)),
+      ...Object.assign({}, ...this.#kit.map(([, { env }]) => env)),
     };
   }
 
@@ -130,7 +150,9 @@ export class LiveNetworks {
       const chat = this.telegram.chat();
       this.#people.set(person.id, person);
       this.#chats.set(String(chat.id), { bot, chat });
-      const others = ofKit.map((platform) => [platform, this.others[platform].account()] as const);
+      const others = await Promise.all(
+        this.#kit.map(async ([platform, network]) => [platform, await network.account()] as const),
+      );
       const all = [['x', person.id] as const, ['telegram', String(chat.id)] as const, ...others];
       for (const [platform, externalId] of all) {
         const made = { id: accountIdOf(owned.clientId, platform, externalId), platform, externalId };
@@ -147,15 +169,18 @@ export class LiveNetworks {
     { workspaceId, clientId }: Owned,
     { id, platform, externalId }: LiveAccount,
   ): Promise<void> {
-    await credentials.keep({ accountId: id, workspaceId, clientId, platform }, this.#credential(platform, externalId));
+    await credentials.keep(
+      { accountId: id, workspaceId, clientId, platform },
+      await this.#credential(platform, externalId),
+    );
     const who = { clientId, platform, externalId, network: 'live' } as const;
     const profile = { username: null, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null };
     const command = { type: 'Connect', ...who, ...profile, inviteId: null } as const;
     await execute(operator.store, account, id, command, contextOf(operator, workspaceId));
   }
 
-  #credential(platform: LivePlatform, externalId: string): NewCredential {
-    if (platform !== 'x' && platform !== 'telegram') return this.others[platform].credential(externalId);
+  async #credential(platform: LivePlatform, externalId: string): Promise<NewCredential> {
+    if (platform !== 'x' && platform !== 'telegram') return this.#of(platform).credential(externalId);
     const channel = this.#chats.get(externalId);
     if (channel !== undefined) return { secret: { botToken: channel.bot.token, chatId: externalId }, expiresAt: null };
     const tokens = this.x.grant(this.#person(externalId));
@@ -171,19 +196,19 @@ export class LiveNetworks {
   /** What each post of the account needs. */
   overridesOf({ platform, externalId }: LiveAccount): Readonly<Record<string, string>> {
     if (platform === 'x' || platform === 'telegram') return {};
-    return this.others[platform].overrides?.(externalId) ?? {};
+    return this.#of(platform).overrides?.(externalId) ?? {};
   }
 
   script(platform: Exclude<LivePlatform, 'telegram'>, fault: Fault): void {
     if (platform === 'x') this.x.script(fault);
-    else this.others[platform].script(fault);
+    else this.#of(platform).script(fault);
   }
 
   /** The access tokens of the account end now; a refresh gives new ones, unless `forGood`. Telegram's have no end. */
   lapse({ platform, externalId: personId }: LiveAccount, forGood: boolean): void {
     if (platform === 'telegram') return;
     if (platform !== 'x') {
-      this.others[platform].lapse(personId, forGood);
+      this.#of(platform).lapse(personId, forGood);
       return;
     }
     const { access, refresh } = this.x.state;
@@ -195,10 +220,15 @@ export class LiveNetworks {
   calm(): void {
     this.x.state.faults.length = 0;
     this.telegram.armed.clear();
-    for (const one of this.#kit) one.calm();
+    for (const [, one] of this.#kit) one.calm();
   }
 
-  /** What the networks have made, the oldest first. */
+  /** Asks the networks outside of this process what they have. */
+  async read(): Promise<void> {
+    for (const [, one] of this.#kit) await one.read?.();
+  }
+
+  /** What the networks have made, the oldest first, as of the last `read`. */
   posts(): readonly LivePost[] {
     const ofX = this.x.state.posts.map(
       ({ id, personId, sent, parent, mediaKeys }): LivePost => ({
@@ -218,8 +248,8 @@ export class LiveNetworks {
         files: method === 'sendMessage' ? 0 : all.length,
       };
     });
-    const ofOthers = ofKit.flatMap((platform) =>
-      this.others[platform].posts().map((post): LivePost => ({ ...post, platform })),
+    const ofOthers = this.#kit.flatMap(([platform, one]) =>
+      one.posts().map((post): LivePost => ({ ...post, platform })),
     );
     return [...ofX, ...ofTelegram, ...ofOthers];
   }
@@ -228,7 +258,7 @@ export class LiveNetworks {
     this.x.close();
     this.telegram.close();
     this.#front.close();
-    for (const one of this.#kit) one.close();
+    for (const [, one] of this.#kit) one.close();
   }
 }
 

@@ -51,7 +51,7 @@ export class LiveAccounts {
 
   get checked(): Live {
     const { networks, workspaceId } = this.#options;
-    return { workspaceId, accounts: networks.accounts, posts: () => networks.posts() };
+    return { workspaceId, accounts: networks.accounts, read: () => networks.read(), posts: () => networks.posts() };
   }
 
   /** A client with its accounts, and files that every live network takes unchanged. */

@@ -25,7 +25,7 @@ import { Process, run } from '#test/support/processes.ts';
 import type { Random } from '#test/support/seed.ts';
 import { timesEnv } from '#test/support/times.ts';
 import { until } from '#test/support/until.ts';
-import type { Checked } from './check.ts';
+import { type Checked, openTargets } from './check.ts';
 import { Desk } from './desk.ts';
 import { keepEnds } from './ends.ts';
 import { Hooks } from './hooks.ts';
@@ -47,8 +47,9 @@ export const leaseTtlMs = 1_200;
 const shortTimes = {
   boundaryDeadlineMs: 1_500,
   settleWindowMs: 1_500,
-  // Reconciles for a whole minute: every knowable outcome is known at rest.
-  reconcileDelaysMs: [0, ...Array.from({ length: 120 }, () => 500)],
+  // Often for a minute, then every ten seconds of an hour: every knowable outcome is known at rest. A network that is silent
+  // twice spends the minute, and of an outcome that is older the next question would come in an hour.
+  reconcileDelaysMs: [0, ...Array.from({ length: 120 }, () => 500), ...Array.from({ length: 360 }, () => 10_000)],
   deferDelaysMs: [200, 300, 500, 800, 1_200, 2_000],
   sweepIntervalMs: 400,
   insightsYoungDelaysMs: [400, 1_500],
@@ -289,8 +290,11 @@ export interface WorldOptions {
    * `before relay`, beside `relay`. Its tables exist before this build opens anything.
    */
   readonly before?: Before;
-  /** With live accounts, on networks that are simulated in this process. Default: the sandbox alone. */
-  readonly live?: true;
+  /**
+   * With live accounts, on networks that are simulated in this process; `all`: on all ten, of which Bluesky is the real
+   * server. Default: the sandbox alone.
+   */
+  readonly live?: true | 'all';
   /** For every process, over the times of a world. */
   readonly times?: Partial<Times>;
   /** For every process, over the default environment. */
@@ -351,7 +355,7 @@ export class FaultWorld {
     const { databaseUrl, random, standalone, before, brokenMain, env: more, onProgress = () => undefined } = options;
     const secretKey = options.installed?.secretKey ?? newSecretKey();
     const hooks = await Hooks.open(random);
-    const networks = options.live === true ? await LiveNetworks.open() : null;
+    const networks = options.live === undefined ? null : await LiveNetworks.open({ all: options.live === 'all' });
     const dir = mkdtempSync(path.join(tmpdir(), 'postline-faults-'));
     const dataDir = options.installed?.dataDir ?? standalone?.dataDir ?? path.join(dir, 'data');
     const own = standalone === undefined && options.analyticsUrl === undefined;
@@ -615,7 +619,10 @@ export class FaultWorld {
       const limit = performance.now() + limitMs * patience;
       const strike = (): void => void (dead.length === 0 && dead.push(...publishers.map((role) => role.kill())));
       for (let tries = 0; dead.length === 0; tries += 1) {
-        if (performance.now() > limit) throw new Error(`no publisher came to ${name} within ${limitMs * patience} ms`);
+        if (performance.now() > limit) {
+          const missed = `no publisher came to ${name} within ${limitMs * patience} ms and ${tries} actions`;
+          throw new Error([missed, ...(await openTargets(this.checked)), ...this.violations].join('; '));
+        }
         // A call of something else may have spent it.
         if (tries % 4 === 0) arm(live.networks, strike);
         await live.load.run(by, on);

@@ -195,6 +195,38 @@ suite('posts that their network looks at', { timeoutMs: 240_000, waits: true }, 
     }
   });
 
+  t(
+    'a question without an answer is put again within a quarter of the age, also when the schedule is over',
+    async () => {
+      const clock = new MovedClock();
+      let minutes = 20;
+      const adapter = withMembers<PlatformAdapter>(world.sandbox, {
+        publish: async (_request, steps) => {
+          await steps.boundary({ key: 'k' });
+          return { kind: 'accepted', handle: null, askAt: new Date(clock.now()).toISOString() };
+        },
+        processingLimitMs: () => weekMs,
+        // Within the answer: the rest after it is of the new age.
+        reconcile: async () => {
+          clock.pass(minutes * 60_000);
+          minutes = 0;
+          return { kind: 'undecided' };
+        },
+      });
+      const dayMs = 86_400_000;
+      const deps = { clock, adapterOf: () => adapter, processingRest: { minMs: 50, maxMs: dayMs } };
+      const publisher = world.publisher({ reconcileDelaysMs: [0, 50] }, deps);
+      const id = await schedule(facebook, 'Silent');
+      const restSeconds = async () => {
+        const sql = 'select extract(epoch from not_before - now())::float8 as rest from ops.work_leases where id = $1';
+        return Number((await world.pool.query(sql, [id])).rows[0]?.rest ?? 0);
+      };
+      await until('it rests', async () => (await restSeconds()) > 30);
+      assert.ok((await restSeconds()) < 6 * 60, `${await restSeconds()} s`);
+      await publisher.stop();
+    },
+  );
+
   t('an adapter that says accepted without a boundary has made no call: deferred', async () => {
     const publisher = like({
       publish: async () => ({ kind: 'accepted', handle: null, askAt: new Date().toISOString() }),

@@ -2,16 +2,19 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer, type Socket } from 'node:net';
 import { type ReceiverPath, type Receivers, startReceivers } from '#test/support/egress-receivers.ts';
+import { patience } from '#test/support/patience.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { ok, receiver, SenderWorld, status } from './world.ts';
+
+/** Milliseconds that a busy machine does not take for an answer that comes at once. */
+const patient = { webhookExchangeMs: 20_000, webhookLeaseMs: 60_000 } as const;
 
 /** What a receiver does → what the attempt says. A status that came counts, whatever the body does after it. */
 const outcomes: readonly (readonly [ReceiverPath, number | null, string | null])[] = [
   ['/status-then-reset', 200, null],
   ['/status-then-close', 200, null],
   ['/broken-chunks', 201, null],
-  ['/drip-body', 202, null],
   ['/300mb', 200, null],
   ['/300mb-error', 500, null],
   ['/small-gzip-bomb', 200, null],
@@ -20,8 +23,12 @@ const outcomes: readonly (readonly [ReceiverPath, number | null, string | null])
   ['/close', null, 'connection_failed'],
   ['/garbage', null, 'bad_response'],
   ['/endless-headers', null, 'bad_response'],
-  ['/drip-headers', null, 'timeout'],
-  ['/silence', null, 'timeout'],
+];
+/** What ends at the time limit alone. Milliseconds: the head of a dripping body comes before them. */
+const slow: readonly (readonly [...(typeof outcomes)[number], number])[] = [
+  ['/drip-body', 202, null, 1_500],
+  ['/drip-headers', null, 'timeout', 700],
+  ['/silence', null, 'timeout', 700],
 ];
 
 suite('sender: answers of receivers', { waits: true }, (t) => {
@@ -37,8 +44,7 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
   });
 
   t('each behaviour has its outcome, and a status of 2xx is a success', async () => {
-    const running = world.start({ webhookExchangeMs: 700, webhookRetryDelaysMs: [0] });
-    for (const [path, code, error] of outcomes) {
+    const meets = async ([path, code, error]: (typeof outcomes)[number], mostMs: number) => {
       const endpoint = await world.endpoint(receivers.url(path));
       const [id = ''] = await world.queue(endpoint);
       const { status: now, attempts } = await world.settled(id);
@@ -47,11 +53,18 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
         [path, [[code, error]], code !== null && code < 300 ? 'delivered' : 'failed'],
       );
       const [attempt] = attempts;
-      assert.ok((attempt?.durationMs ?? 0) < 1_500, `${path}: ${attempt?.durationMs} ms`);
+      assert.ok((attempt?.durationMs ?? 0) < mostMs, `${path}: ${attempt?.durationMs} ms`);
       assert.ok((attempt?.responseBody ?? '').length <= 4_096, path);
       assert.equal((await receivers.seen(path)).requests, 1, path);
-    }
+    };
+    const running = world.start({ ...patient, webhookRetryDelaysMs: [0] });
+    for (const one of outcomes) await meets(one, patient.webhookExchangeMs);
     await running.stop();
+    for (const [path, code, error, limitMs] of slow) {
+      const hurried = world.start({ webhookExchangeMs: limitMs, webhookRetryDelaysMs: [0] });
+      await meets([path, code, error], limitMs + 1_500 * patience);
+      await hurried.stop();
+    }
   });
 
   t('a closed port and a TLS handshake without an answer', async () => {
@@ -69,6 +82,8 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
     for (const socket of sockets) socket.destroy();
     mute.close();
     await once(mute, 'close');
+    await running.stop();
+    const unhurried = world.start({ ...patient, webhookRetryDelaysMs: [0] });
     const absent = await world.endpoint(`http://127.0.0.1:${port}/`);
     const [second = ''] = await world.queue(absent);
     assert.equal((await world.settled(second)).attempts[0]?.error, 'connection_failed');
@@ -76,7 +91,7 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
     const wrong = await world.endpoint(plain.url.replace('http:', 'https:'));
     const [third = ''] = await world.queue(wrong);
     assert.equal((await world.settled(third)).attempts[0]?.error, 'tls_failed');
-    await running.stop();
+    await unhurried.stop();
   });
 
   t('a 2xx after the time limit leads to a retry with the same id and a higher attempt', async () => {
@@ -87,7 +102,12 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
     });
     const endpoint = await world.endpoint(server.url);
     const [id = ''] = await world.queue(endpoint);
-    const running = world.start({ webhookExchangeMs: 300 });
+    // The limit of the first attempt is none for the second, whose answer is late on a busy machine too.
+    const hurried = world.start({ webhookExchangeMs: 300, webhookRetryDelaysMs: [0, 60_000] });
+    await world.reaches(id, ({ attempts: tried, queued }) => tried.length === 1 && queued?.leased === false);
+    await hurried.stop();
+    const running = world.start(patient);
+    await world.lapse(id);
     const { attempts, status: now } = await world.settled(id);
     for (const release of held) release();
     assert.equal(now, 'delivered');
@@ -107,14 +127,16 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
   });
 
   t('Retry-After: seconds and dates apply, invalid values are ignored, the maximum is a day', async () => {
-    const running = world.start({ webhookRetryDelaysMs: [0, 1_000, 1_000] }, { random: () => 0 });
+    // So long that no retry comes before a look at the first attempt.
+    const minute = 60_000;
+    const running = world.start({ ...patient, webhookRetryDelaysMs: [0, minute, minute] }, { random: () => 0 });
     const hour = 3_600_000;
     const date = new Date(Date.now() + hour).toUTCString();
     const cases: readonly (readonly [string, number])[] = [
       ['600', 600_000],
       [date, hour],
-      ['-600', 1_000],
-      ['soon', 1_000],
+      ['-600', minute],
+      ['soon', minute],
       ['9'.repeat(30), 24 * hour],
     ];
     for (const [value, expected] of cases) {
@@ -126,11 +148,11 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
         ({ attempts, queued: now }) => attempts.length === 1 && now !== null,
         value,
       );
-      assert.ok(Math.abs((queued?.dueIn ?? 0) - expected) < 3_000, `${value}: due in ${queued?.dueIn} ms`);
+      assert.ok(Math.abs((queued?.dueIn ?? 0) - expected) < minute / 2, `${value}: due in ${queued?.dueIn} ms`);
       assert.deepEqual([queued?.lane, queued?.tries, queued?.leased], [1, 1, false]);
       // Everything else waits too, five minutes at the most; a hint that makes no sense holds up nothing.
       const openIn = (await world.health(endpoint))?.openIn ?? null;
-      if (expected === 1_000) assert.equal(openIn, null);
+      if (expected === minute) assert.equal(openIn, null);
       else assert.ok(openIn !== null && openIn > 0 && openIn <= 300_000, `${value}: rests ${openIn} ms`);
     }
     await running.stop();
@@ -141,9 +163,10 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
       (count === 1 ? status(503, { 'retry-after': '1' }) : ok)(response, got, count),
     );
     const endpoint = await world.endpoint(server.url);
-    const running = world.start({ webhookRetryDelaysMs: [0, 10, 10] });
+    const running = world.start({ ...patient, webhookRetryDelaysMs: [0, 10, 10] });
     const [first = ''] = await world.queue(endpoint);
-    await world.reaches(first, ({ attempts }) => attempts.length === 1);
+    // On a busy machine the second may be there already.
+    await world.reaches(first, ({ attempts }) => attempts.length > 0);
     const others = await world.queue(endpoint, { count: 5 });
     await world.allSettled([first, ...others]);
     const [refused, ...later] = server.got;
@@ -210,9 +233,13 @@ suite('sender: answers of receivers', { waits: true }, (t) => {
       `select pg_terminate_backend(pid) from pg_stat_activity
        where datname = current_database() and pid <> pg_backend_pid()`,
     );
-    await until('the database to be back', async () => (await world.pool.query('select 1').catch(() => null)) !== null);
-    const ids = await world.queue(endpoint, { count: 3 });
-    await world.allSettled(ids);
+    // Of the pool's connections each may be one that has ended and does not know it yet.
+    let ids: readonly string[] | null = null;
+    await until('the database to be back', async () => {
+      ids = await world.queue(endpoint, { count: 3 }).catch(() => null);
+      return ids !== null;
+    });
+    await world.allSettled(ids ?? []);
     await running.stop();
   });
 });
