@@ -8,9 +8,9 @@ import type {
   Undecided,
 } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { beforeBoundary, membersAt, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
+import { membersAt, type NetworkAnswer, type NotOk, undecidedBy } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { isGone, isMediaId, pagesBy, reading, secondOf, timeIn } from '../meta/graph.ts';
 import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
@@ -25,8 +25,6 @@ import { isPostId } from './tables.ts';
  */
 
 const { publish: rules } = rulesOf('facebook');
-/** Of our clock and Facebook's. */
-const skewMs = 60_000;
 const [perPage, maxPages] = [25, 4];
 export const soonMs = 20_000;
 
@@ -49,11 +47,6 @@ const get = (
 ): Promise<NetworkAnswer> =>
   client.call(subjectOf(asked), reading(path, query), AbortSignal.timeout(boundaryDeadlineMs));
 
-const undecided = (answer: NotOk, { clock }: Bound): Undecided => ({
-  kind: 'undecided',
-  failure: beforeBoundary(answer, clock()).failure,
-});
-
 const videoFields = 'status,permalink_url,post_id,created_time,published,scheduled_publish_time';
 
 export type Seen = { readonly kind: 'video'; readonly video: Members } | { readonly kind: 'absent' } | Undecided;
@@ -61,7 +54,7 @@ export type Seen = { readonly kind: 'video'; readonly video: Members } | { reado
 export const videoOf = async (bound: Bound, asked: Asked, id: string): Promise<Seen> => {
   const answer = await get(bound, asked, id, { fields: videoFields });
   if (answer.kind === 'ok') return { kind: 'video', video: answer.body };
-  return isGone(answer) ? { kind: 'absent' } : undecided(answer, bound);
+  return isGone(answer) ? { kind: 'absent' } : undecidedBy(answer, bound.clock());
 };
 
 const publishing = ({ status }: Members, name: string): string =>

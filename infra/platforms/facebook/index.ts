@@ -1,10 +1,11 @@
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { metaInbox } from '../inboxes/meta.ts';
 import type { Ask } from '../kit/client.ts';
-import { beforeBoundary, behindCover, commentTooLate, failureOf, isNoPost } from '../kit/errors.ts';
+import { behindCover, commentTooLate, failureOf } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, isGone, isMediaId } from '../meta/graph.ts';
+import { at, isMediaId } from '../meta/graph.ts';
 import { offerOfLogin } from '../meta/login.ts';
 import { accountFigures, postFigures } from './figures.ts';
 import { findPosts, reconcile, videoIdOf } from './find.ts';
@@ -35,16 +36,6 @@ const setCover =
     return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
   };
 
-const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    if (!isPostId(externalId)) return isNoPost;
-    const subject = { accountId: account.id, targetId: null };
-    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
-    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
-
 /** Pages of Facebook; profiles and groups take no posts of apps. */
 export const facebookNetwork: NetworkParts = {
   ...{ tables, offer: offerOfLogin, inbox: metaInbox },
@@ -54,7 +45,7 @@ export const facebookNetwork: NetworkParts = {
     findPosts: findPosts(bound),
     comment: comment(bound),
     afterStep: setCover(bound),
-    removePost: removePost(bound),
+    removePost: removalBy(bound, isPostId, (id) => ({ method: 'DELETE', path: at(id) })),
     nativeScheduler: () => scheduler(bound),
     // Facebook names no limit; videos were seen to take an hour.
     processingLimitMs: () => 86_400_000,

@@ -1,12 +1,6 @@
-import type {
-  Checkpoint,
-  HandOverRequest,
-  NativeScheduler,
-  UndoNotDone,
-  VerifyOutcome,
-} from '#contracts/ports/platform.ts';
-import type { Ask } from '../kit/client.ts';
-import { beforeBoundary, failureOf, membersAt, refusedTime, unknown } from '../kit/errors.ts';
+import type { Checkpoint, HandOverRequest, NativeScheduler, VerifyOutcome } from '#contracts/ports/platform.ts';
+import { failureOf, membersAt, undecidedBy } from '../kit/errors.ts';
+import { askMs, changesOf } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { at, isGone, reading, secondOf } from '../meta/graph.ts';
@@ -17,10 +11,6 @@ import { badTime, handOver } from './publish.ts';
 import { isPostId } from './tables.ts';
 
 /** Facebook's own scheduler: a post that is not published, with the second at which it will be. */
-
-/** Facebook publishes at its time, and a call may be late. */
-const nearMs = 60_000;
-const askMs = 20_000;
 
 const postFields = 'is_published,scheduled_publish_time,created_time,permalink_url';
 
@@ -44,7 +34,7 @@ const seenOf = async (bound: Bound, request: HandOverRequest, id: string): Promi
   const signal = AbortSignal.timeout(askMs);
   const answer = await client.call(subjectOf(request), reading(id, { fields: postFields }), signal);
   if (answer.kind === 'ok') return { kind: 'found', one: answer.body, isOut: answer.body.is_published === true };
-  return isGone(answer) ? { kind: 'absent' } : { kind: 'undecided', failure: beforeBoundary(answer, clock()).failure };
+  return isGone(answer) ? { kind: 'absent' } : undecidedBy(answer, clock());
 };
 
 const shownTo = (bound: Bound, request: HandOverRequest, id: string, seen: Seen): VerifyOutcome => {
@@ -77,22 +67,6 @@ const lostOf = async (bound: Bound, request: HandOverRequest, crossing: Checkpoi
   return out.kind === 'absent' || out.kind === 'failed' ? out : { kind: 'undecided' };
 };
 
-/** Changes a post that is safely before its time. Null: done. */
-const change = async (bound: Bound, request: HandOverRequest, id: string, ask: Ask): Promise<UndoNotDone | null> => {
-  const { client, clock } = bound;
-  const seen = isPostId(id) ? await seenOf(bound, request, id) : ({ kind: 'absent' } as const);
-  if (seen.kind !== 'found') {
-    const failure = 'failure' in seen ? seen.failure : undefined;
-    return { kind: 'unknown', failure: failure ?? unknown('Facebook does not show the post') };
-  }
-  const due = dueOf(seen.one);
-  if (seen.isOut || (due !== null && due - clock() < nearMs)) {
-    return { kind: 'too_late', failure: failureOf('undoTooLate', null, 'the post is public, or about to be') };
-  }
-  const answer = await client.call(subjectOf(request), ask, AbortSignal.timeout(askMs));
-  return answer.kind === 'ok' ? null : { kind: 'unknown', failure: beforeBoundary(answer, clock()).failure };
-};
-
 export const scheduler = (bound: Bound): NativeScheduler => ({
   handOver: handOver(bound),
   verify: async (request, handed) => {
@@ -101,12 +75,19 @@ export const scheduler = (bound: Bound): NativeScheduler => ({
       ? lostOf(bound, request, handed.boundary)
       : shownTo(bound, request, id, await seenOf(bound, request, id));
   },
-  undo: async (request, id) =>
-    (await change(bound, request, id, { method: 'DELETE', path: at(id) })) ?? { kind: 'undone' },
-  reschedule: async (request, id) => {
-    const refused = refusedTime('facebook', badTime, request.dueAt, bound.clock());
-    const fields = { scheduled_publish_time: secondOf(Date.parse(request.dueAt)) };
-    const ask: Ask = { method: 'POST', path: at(id), fields };
-    return refused ?? (await change(bound, request, id, ask)) ?? { kind: 'rescheduled' };
-  },
+  ...changesOf(bound, {
+    badTime,
+    look: async (request, id) => {
+      const seen = isPostId(id) ? await seenOf(bound, request, id) : ({ kind: 'absent' } as const);
+      if (seen.kind !== 'found') return seen;
+      const due = dueOf(seen.one) ?? Number.POSITIVE_INFINITY;
+      return { kind: 'waiting', one: seen.one, until: seen.isOut ? Number.NEGATIVE_INFINITY : due };
+    },
+    undo: (id) => ({ method: 'DELETE', path: at(id) }),
+    move: (id, dueAt) => ({
+      method: 'POST',
+      path: at(id),
+      fields: { scheduled_publish_time: secondOf(Date.parse(dueAt)) },
+    }),
+  }),
 });

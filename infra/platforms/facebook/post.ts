@@ -1,6 +1,7 @@
 import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
 import { failureOf, membersAt } from '../kit/errors.ts';
+import { comparable } from '../kit/own-posts.ts';
 import { secondOf } from '../meta/graph.ts';
 import { instantOf, type Members, textIn } from '../shared/members.ts';
 import { linkIn } from '../shared/page.ts';
@@ -71,7 +72,6 @@ export const fieldsOf = (request: PublishRequest, way: Way, ids: readonly string
 };
 
 /** Facebook may show a text with other spaces. */
-export const seen = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
 
 /** Files of a post, as the list of the page's posts has them. */
 export const filesOf = (post: Members): readonly string[] => {
@@ -85,7 +85,7 @@ export const isOf = (post: Members, { content, media }: PublishRequest, photos: 
   if (photos !== null && photos.length > 0) return photos.every((id) => own.includes(id));
   // The card of a link is no file.
   const files = kinds.includes('link') ? 0 : own.length;
-  return seen(textIn(post, 'message')) === seen(content) && files === media.length;
+  return comparable(textIn(post, 'message')) === comparable(content) && files === media.length;
 };
 
 export const linkTo = ({ account }: Pick<PublishRequest, 'account'>, id: string): string | null =>

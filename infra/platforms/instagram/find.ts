@@ -1,7 +1,16 @@
 import type { Json, PlatformAdapter, PublishRequest, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { reconcileContainer } from '../kit/containers.ts';
 import type { Bound } from '../kit/network.ts';
-import { findAll, lookFor, nextCursor, type OwnPosts, pageByCursor, timestampOf } from '../kit/own-posts.ts';
+import {
+  comparable,
+  findAll,
+  lookFor,
+  nextCursor,
+  type OwnPosts,
+  pageByCursor,
+  skewMs,
+  timestampOf,
+} from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { listIn, type Members, textIn } from '../shared/members.ts';
@@ -17,8 +26,8 @@ export const contentOf = ({ content, media }: PublishRequest): Json => [
   ...[content, media.map(({ sha256, use }) => [sha256, use])],
 ];
 
-/** Of our clock and Instagram's. Stories tell each other apart by the second alone: one of a moment before is another one. */
-const [skewMs, skewMsOfStory] = [60_000, 2_000];
+/** Stories tell each other apart by the second alone: one of a moment before is another one. */
+const skewMsOfStory = 2_000;
 /** More than an account may publish in a day. */
 const maxPages = 4;
 
@@ -50,12 +59,9 @@ const isSuch = (post: Members, { media }: PublishRequest): boolean => {
   return type === (media[0]?.kind === 'video' ? 'VIDEO' : 'IMAGE');
 };
 
-const comparable = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
-
 /** A story has no words: its kind and its minute must do. */
 const isIt = (post: Members, request: PublishRequest): boolean =>
-  isSuch(post, request) &&
-  (isStory(request) || comparable(textIn(post, 'caption') ?? '') === comparable(request.content));
+  isSuch(post, request) && (isStory(request) || comparable(textIn(post, 'caption')) === comparable(request.content));
 
 /** The post of a container that was published. What the list lacks may come up in it. */
 export const publishedAs =

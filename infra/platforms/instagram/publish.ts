@@ -24,6 +24,7 @@ import {
   unknown,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
@@ -144,12 +145,5 @@ export const comment =
   };
 
 /** PyPI `facebook_business` 26.0.3: with Facebook Login alone. */
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    if (!isMediaId(externalId)) return isNoPost;
-    const subject = { accountId: account.id, targetId: null };
-    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
-    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
+export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  removalBy(bound, isMediaId, (id) => ({ method: 'DELETE', path: at(id) }), isGone);

@@ -11,7 +11,7 @@ import type {
 } from '#contracts/ports/platform.ts';
 import { integerIn, listIn, textIn } from '../shared/members.ts';
 import { type Failed, namedInstant } from '../shared/outcomes.ts';
-import { beforeBoundary, failureOf, type NetworkAnswer, type NotOk } from './errors.ts';
+import { beforeBoundary, failureOf, type NetworkAnswer, type NotOk, undecidedBy } from './errors.ts';
 import type { Bound } from './network.ts';
 import { pageByCursor, timestampOf } from './own-posts.ts';
 import { isUploadFailed, type Look, type Uploader, type UploadItem, upload } from './upload.ts';
@@ -265,7 +265,7 @@ export const reconcileContainer = async (
     case 'gone':
       return publishedAs(at);
     default:
-      return { kind: 'undecided', failure: beforeBoundary(status, work.bound.clock()).failure };
+      return undecidedBy(status, work.bound.clock());
   }
 };
 

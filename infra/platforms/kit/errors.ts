@@ -1,5 +1,5 @@
 import type { AppRefusal } from '#contracts/ports/app-limits.ts';
-import type { AfterStepOutcome, Json } from '#contracts/ports/platform.ts';
+import type { AfterStepOutcome, Json, Undecided } from '#contracts/ports/platform.ts';
 import { type FailureCode, failureCodes, nextDayIn, rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
@@ -230,6 +230,12 @@ export const beforeBoundary = (answer: NotOk, now: number): Exclude<Failed, { re
     }
   }
 };
+
+/** Of a question: a network that gives no answer does not say what it has. */
+export const undecidedBy = (answer: NotOk, now: number): Undecided => ({
+  kind: 'undecided',
+  failure: beforeBoundary(answer, now).failure,
+});
 
 /** Said by what stands before an API and lets a call in or not: its own words are no JSON. */
 const turnedAway = [401, 413, 426, 429];

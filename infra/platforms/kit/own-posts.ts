@@ -2,13 +2,17 @@ import { createHash } from 'node:crypto';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
 import { instantOf, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { beforeBoundary, type NetworkAnswer, notReached, type OkAnswer } from './errors.ts';
+import { type NetworkAnswer, notReached, type OkAnswer, undecidedBy } from './errors.ts';
 import type { Bound } from './network.ts';
 
 /**
  * Looks through an account's own posts, newest first, for the one of a call whose answer was lost. What is not there proves
  * nothing: the list of a network may be behind.
  */
+
+/** A text without what a network may write in another way. */
+export const comparable = (text: string | null): string =>
+  (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
 
 const hashOf = (content: Json): string => createHash('sha256').update(JSON.stringify(content)).digest('hex');
 
@@ -54,7 +58,7 @@ type Listed =
   { readonly kind: 'listed'; readonly posts: readonly ListedPost[]; readonly isWhole: boolean } | Undecided;
 
 /** Of our clock and the network's: with a larger one it was asked for another time than that of the call. */
-const maxSkewMs = 60_000;
+export const skewMs = 60_000;
 
 const undecided = (said: string): Undecided => ({ kind: 'undecided', failure: notReached(said) });
 
@@ -63,7 +67,7 @@ const noPage = (own: OwnPosts, { body, headers }: OkAnswer, now: number): Undeci
   if (!Array.isArray(body[own.list]) && own.isEmpty?.(body) !== true)
     return undecided('the answer has no list of posts');
   const skew = Math.abs(Date.parse(headers.date ?? '') - now);
-  return skew > maxSkewMs ? undecided(`the clocks of the network and of this machine differ by ${skew} ms`) : null;
+  return skew > skewMs ? undecided(`the clocks of the network and of this machine differ by ${skew} ms`) : null;
 };
 
 const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
@@ -73,7 +77,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   let isUnnamed = false;
   for (let page = 0; page < own.maxPages; page += 1) {
     const answer = await own.page(cursor);
-    if (answer.kind !== 'ok') return { kind: 'undecided', failure: beforeBoundary(answer, now()).failure };
+    if (answer.kind !== 'ok') return undecidedBy(answer, now());
     const none = noPage(own, answer, now());
     if (none !== null) return none;
     const shown = listIn(answer.body, own.list);

@@ -2,7 +2,7 @@ import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/pla
 import { rulesOf } from '#domain/platforms/index.ts';
 import { unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { integerIn, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { linkTo, little, shownText } from './post.ts';
@@ -18,8 +18,6 @@ const { publish: rules } = rulesOf('linkedin');
 export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json =>
   crossingOf([request.content], mediaIds, now);
 
-/** Of our clock and LinkedIn's. */
-const skewMs = 60_000;
 /** "Posts API": a page has a hundred at most. */
 const perPage = 50;
 const maxPages = 4;
@@ -35,7 +33,7 @@ const filesOf = (post: Members): readonly string[] => {
 };
 
 /** As people see it: LinkedIn may write the format in another way than we do. */
-const seen = (text: string): string => shownText(text).normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
+const seen = (text: string): string => comparable(shownText(text));
 
 /** @param files ids of the uploads, or how many files the post has */
 const isIt = (post: Members, request: PublishRequest, files: readonly string[] | number): boolean => {

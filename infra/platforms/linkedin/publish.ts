@@ -5,11 +5,11 @@ import {
   behindComment,
   commentTooLate,
   failureOf,
-  isNoPost,
   noIdOfPost,
   publishTooLate,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
 import { boundaryOf } from './find.ts';
@@ -69,13 +69,7 @@ export const comment =
     return externalId === null ? noIdOfPost : { kind: 'posted', externalId };
   };
 
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    if (!isPostId(externalId)) return isNoPost;
-    const path = `/posts/${enc(externalId)}`;
-    const ask = { method: 'DELETE', path, headers: { 'x-restli-method': 'DELETE' } } as const;
-    const answer = await client.call({ accountId: account.id, targetId: null }, ask, signal);
-    if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
+export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  removalBy(bound, isPostId, (id) => ({
+    ...{ method: 'DELETE', path: `/posts/${enc(id)}`, headers: { 'x-restli-method': 'DELETE' } },
+  }));

@@ -3,7 +3,7 @@ import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/pla
 import { permalinkOf, titleFor } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { Bound } from '../kit/network.ts';
-import { findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { comparable, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { By, Source } from './media.ts';
@@ -19,7 +19,7 @@ export const linkTo = (id: string): string | null => permalinkOf('pinterest', { 
 
 const textOf = (value: Json | undefined): string => (typeof value === 'string' ? value.trim() : '');
 
-const boardOf = ({ overrides }: Pick<PublishRequest, 'overrides'>): string => textOf(overrides.boardId);
+export const boardOf = ({ overrides }: Pick<PublishRequest, 'overrides'>): string => textOf(overrides.boardId);
 
 /** Pinterest takes one text for those who do not see the pin, of this many characters. */
 const maxAltText = 500;
@@ -39,12 +39,6 @@ const shownOf = ({ content, overrides }: PublishRequest) => ({
   description: content,
   link: textOf(overrides.link),
 });
-
-/** What Pinterest refuses of a request, found before a file is uploaded; null: nothing. */
-export const refusalOf = (request: PublishRequest): string | null => {
-  if (!isId(boardOf(request))) return 'boardId is no id of a board';
-  return request.media.length === 0 ? 'a pin needs a picture or a video' : null;
-};
 
 export const pinOf = (request: PublishRequest, source: Source['source']): Source['source'] => {
   const { title, description, link } = shownOf(request);
@@ -70,8 +64,6 @@ export const boundaryOf = (request: PublishRequest, by: By, now: number): Json =
   by,
 });
 
-/** Of our clock and Pinterest's. */
-const skewMs = 60_000;
 /** The most that Pinterest gives. */
 const perPage = 250;
 const maxPages = 4;
@@ -82,7 +74,6 @@ const timeOf = (pin: Members): number => {
   return Date.parse(/(?:Z|[+-]\d\d:?\d\d)$/.test(text) ? text : `${text}Z`);
 };
 
-const plain = (text: string | null): string => (text ?? '').normalize('NFC').replace(/\s+/g, ' ').trim();
 const addressOf = (text: string | null): string =>
   text !== null && URL.canParse(text) ? new URL(text).href : (text ?? '');
 
@@ -97,8 +88,8 @@ const isIt = (pin: Members, request: PublishRequest): boolean => {
   // Others may pin to a board of several people.
   return (
     pin.is_owner !== false &&
-    plain(textIn(pin, 'title')) === plain(title) &&
-    plain(textIn(pin, 'description')) === plain(description) &&
+    comparable(textIn(pin, 'title')) === comparable(title) &&
+    comparable(textIn(pin, 'description')) === comparable(description) &&
     addressOf(textIn(pin, 'link')) === addressOf(link) &&
     (kind === null || kind === kindOf(request))
   );

@@ -1,12 +1,19 @@
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
-import { beforeBoundary, behindBoundary, failureOf, isNoPost, noIdOfPost, publishTooLate } from '../kit/errors.ts';
+import type { PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
+import { beforeBoundary, behindBoundary, failureOf, noIdOfPost, publishTooLate } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
 import { sourceOf } from './media.ts';
-import { boundaryOf, isId, linkTo, pinOf, refusalOf } from './pin.ts';
+import { boardOf, boundaryOf, isId, linkTo, pinOf } from './pin.ts';
 
 /** A pin is made by one call. Pinterest has no key that makes a second call the same pin, and takes a pin twice. */
+
+/** What Pinterest refuses of a request, found before a file is uploaded; null: nothing. */
+const refusalOf = (request: PublishRequest): string | null => {
+  if (!isId(boardOf(request))) return 'boardId is no id of a board';
+  return request.media.length === 0 ? 'a pin needs a picture or a video' : null;
+};
 
 export const publish =
   (bound: Bound): PlatformAdapter['publish'] =>
@@ -34,12 +41,5 @@ export const publish =
     return { kind: 'published', externalId, permalink: linkTo(externalId), publishedAt };
   };
 
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    const subject = { accountId: account.id, targetId: null };
-    if (!isId(externalId)) return isNoPost;
-    const answer = await client.call(subject, { method: 'DELETE', path: `/pins/${externalId}` }, signal);
-    if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
+export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  removalBy(bound, isId, (id) => ({ method: 'DELETE', path: `/pins/${id}` }));

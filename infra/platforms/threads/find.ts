@@ -1,7 +1,16 @@
 import type { Json, PlatformAdapter, PublishRequest, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { reconcileContainer } from '../kit/containers.ts';
 import type { Bound } from '../kit/network.ts';
-import { findAll, lookFor, nextCursor, type OwnPosts, pageByCursor, timestampOf } from '../kit/own-posts.ts';
+import {
+  comparable,
+  findAll,
+  lookFor,
+  nextCursor,
+  type OwnPosts,
+  pageByCursor,
+  skewMs,
+  timestampOf,
+} from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { isMediaId, at as pathOf } from '../meta/graph.ts';
 import { listIn, type Members, textIn } from '../shared/members.ts';
@@ -19,8 +28,6 @@ export const contentOf = (request: PublishRequest): Json => [
   ...[request.content, parentOf(request), request.media.map(({ sha256 }) => sha256)],
 ];
 
-/** Of our clock and Threads'. */
-const skewMs = 60_000;
 /** More than an account may publish in a day. */
 const maxPages = 4;
 
@@ -48,13 +55,13 @@ const filesOf = (post: Members): number => {
 };
 
 /** Threads may take the mark off the first tag, and spaces off the ends. */
-const comparable = (text: string): string => text.normalize('NFC').replaceAll('#', '').replace(/\s+/gu, ' ').trim();
+const unmarked = (text: string): string => comparable(text.replaceAll('#', ''));
 
 const isIt = (post: Members, request: PublishRequest): boolean =>
   textIn(post, 'media_type') !== 'REPOST_FACADE' &&
   filesOf(post) === request.media.length &&
   (textIn(post.replied_to, 'id') ?? null) === parentOf(request) &&
-  comparable(textIn(post, 'text') ?? '') === comparable(request.content);
+  unmarked(textIn(post, 'text') ?? '') === unmarked(request.content);
 
 /** The post of a container that was published. What the list lacks may come up in it. */
 export const publishedAs =

@@ -1,8 +1,8 @@
-import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { metaInbox } from '../inboxes/meta.ts';
 import type { OfferAccounts } from '../kit/consent.ts';
-import { beforeBoundary, isNoPost, namesNobody } from '../kit/errors.ts';
-import type { Bound, NetworkParts } from '../kit/network.ts';
+import { namesNobody } from '../kit/errors.ts';
+import type { NetworkParts } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { at, isMediaId } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { accountFigures, me, postFigures, profileOf } from './figures.ts';
@@ -25,16 +25,6 @@ const offer: OfferAccounts = async ({ call }) => {
   };
 };
 
-const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    const subject = { accountId: account.id, targetId: null };
-    if (!isMediaId(externalId)) return isNoPost;
-    const answer = await client.call(subject, { method: 'DELETE', path: at(externalId) }, signal);
-    if (answer.kind === 'ok' || isGone(answer)) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
-
 export const threadsNetwork = (): NetworkParts => ({
   ...{ tables, offer, inbox: metaInbox },
   methods: (bound) => ({
@@ -42,7 +32,8 @@ export const threadsNetwork = (): NetworkParts => ({
     reconcile: reconcile(bound),
     findPosts: findPosts(bound),
     comment: comment(bound),
-    removePost: removePost(bound),
+    // "Delete Posts": a hundred in 24 hours. Replies of others stay.
+    removePost: removalBy(bound, isMediaId, (id) => ({ method: 'DELETE', path: at(id) }), isGone),
     fetchPostInsights: postFigures(bound),
     fetchAccountInsights: accountFigures(bound),
   }),

@@ -2,9 +2,9 @@ import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { Json, PlatformAdapter, Processing, PublishRequest, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { permalinkOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
-import { beforeBoundary, failureOf, type Meaning, type NotOk } from '../kit/errors.ts';
+import { failureOf, type Meaning, type NotOk, undecidedBy } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { integerIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { levelOf } from './post.ts';
@@ -111,14 +111,12 @@ export const boundaryOf = (request: PublishRequest, publishId: string | null, no
 const fields = 'id,create_time,title,video_description,share_url';
 const perPage = 20;
 const maxPages = 5;
-const skewMs = 60_000;
 
-const plain = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
 const timeOf = (video: Members): number => (numberIn(video, 'create_time') ?? Number.NaN) * 1_000;
 
 /** TikTok lists the caption as the description. */
 const isIt = (video: Members, { content }: PublishRequest): boolean =>
-  [textIn(video, 'video_description'), textIn(video, 'title')].some((one) => plain(one) === plain(content));
+  [textIn(video, 'video_description'), textIn(video, 'title')].some((one) => comparable(one) === comparable(content));
 
 /** "List Videos": the account's own public posts, newest first. */
 const publicPosts = (
@@ -178,7 +176,7 @@ export const reconcile =
         return uploaded < (request.media[0]?.bytes ?? 0) ? { kind: 'absent' } : processing;
       }
       default:
-        return { kind: 'undecided', failure: beforeBoundary(status, bound.clock()).failure };
+        return undecidedBy(status, bound.clock());
     }
   };
 

@@ -3,7 +3,15 @@ import { linksOfX, rulesOf } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { OkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import {
+  crossingIn,
+  crossingOf,
+  findAll,
+  lookFor,
+  type OwnPosts,
+  skewMs,
+  comparable as spaced,
+} from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { CallFor, FieldsName } from './fields.ts';
@@ -23,8 +31,6 @@ const contentOf = ({ content, thread }: PublishRequest): Json => [content, threa
 export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json =>
   crossingOf(contentOf(request), mediaIds, now);
 
-/** Of our clock and X's. */
-const skewMs = 60_000;
 /** So few that 25,000 characters of each stay within one answer. */
 const perPage = 25;
 /** X lets an account make 100 posts in 15 minutes: of the minutes around a call these pages hold all. */
@@ -151,6 +157,6 @@ const bare = (url: string): string =>
     .replace(/^https?:\/\//i, '')
     .replace(/\/$/, '')
     .toLowerCase();
-const spaced = (text: string): string => text.normalize('NFC').replace(/\s+/gu, ' ').trim();
+
 const unescaped = (text: string): string =>
   text.replaceAll('&lt;', '<').replaceAll('&gt;', '>').replaceAll('&amp;', '&');

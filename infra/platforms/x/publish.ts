@@ -5,12 +5,12 @@ import {
   behindComment,
   commentTooLate,
   failureOf,
-  isNoPost,
   noIdOfPost,
   type OkAnswer,
   publishTooLate,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { textIn } from '../shared/members.ts';
 import { boundaryOf } from './find.ts';
@@ -69,12 +69,5 @@ export const comment =
     return externalId === null ? noIdOfPost : { kind: 'posted', externalId };
   };
 
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId }, signal) => {
-    const subject = { accountId: account.id, targetId: null };
-    if (!isPostId(externalId)) return isNoPost;
-    const answer = await client.call(subject, { method: 'DELETE', path: `/2/tweets/${externalId}` }, signal);
-    if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
+export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  removalBy(bound, isPostId, (id) => ({ method: 'DELETE', path: `/2/tweets/${id}` }));

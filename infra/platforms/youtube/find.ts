@@ -2,9 +2,9 @@ import type { Checkpoint, Json, PlatformAdapter, PublishRequest, Undecided } fro
 import { rulesOf } from '#domain/platforms/index.ts';
 import { opened, sealed } from '../kit/app.ts';
 import type { Ask } from '../kit/client.ts';
-import { beforeBoundary, type NotOk, unknown } from '../kit/errors.ts';
+import { undecidedBy, unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts } from '../kit/own-posts.ts';
+import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { whereIs } from '../kit/resumable.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
@@ -18,8 +18,6 @@ import { isVideoId, reading, textAt } from './tables.ts';
  */
 
 const { publish: rules } = rulesOf('youtube');
-/** Of our clock and YouTube's. */
-const skewMs = 60_000;
 const [perPage, maxPages] = [50, 4];
 const askMs = 20_000;
 
@@ -33,18 +31,13 @@ export const boundaryOf = ({ app, clock }: Bound, request: PublishRequest, sessi
 /** `undecided`: YouTube gave no answer. */
 export type Seen = { readonly kind: 'video'; readonly video: Members } | { readonly kind: 'absent' } | Undecided;
 
-const undecided = (answer: NotOk, { clock }: Bound): Undecided => ({
-  kind: 'undecided',
-  failure: beforeBoundary(answer, clock()).failure,
-});
-
 type Asked = Pick<PublishRequest, 'account' | 'targetId'>;
 const ask = ({ client }: Bound, asked: Asked, what: Ask) =>
   client.call(subjectOf(asked), what, AbortSignal.timeout(askMs));
 
 export const videoOf = async (bound: Bound, asked: Asked, id: string): Promise<Seen> => {
   const answer = await ask(bound, asked, reading('/videos', { part: 'snippet,status,processingDetails', id }));
-  if (answer.kind !== 'ok') return undecided(answer, bound);
+  if (answer.kind !== 'ok') return undecidedBy(answer, bound.clock());
   if (!Array.isArray(answer.body.items)) return { kind: 'undecided', failure: unknown('there is no list of videos') };
   const video = listIn(answer.body, 'items').find((one) => textIn(one, 'id') === id);
   return video === undefined ? { kind: 'absent' } : { kind: 'video', video };
@@ -52,11 +45,10 @@ export const videoOf = async (bound: Bound, asked: Asked, id: string): Promise<S
 
 /** When it was uploaded; the video itself may be published later. */
 const timeOf = (item: Members): number => Date.parse(textAt(item, 'snippet.publishedAt') ?? '');
-const seen = (text: string | null): string => (text ?? '').normalize('NFC').replaceAll(/\s+/gu, ' ').trim();
 
 /** Videos of the channel of a time, private ones and those that are processed too. */
 const ownVideos = (bound: Bound, request: PublishRequest, since: number, until: number): OwnPosts => {
-  const [title, description] = [seen(titleOf(request)), seen(descriptionOf(request))];
+  const [title, description] = [comparable(titleOf(request)), comparable(descriptionOf(request))];
   let playlistId: string | null = null;
   return {
     ...{ list: 'items', since, at: timeOf, maxPages },
@@ -74,8 +66,8 @@ const ownVideos = (bound: Bound, request: PublishRequest, since: number, until: 
     next: (body) => textIn(body, 'nextPageToken'),
     isIt: (item) =>
       !(timeOf(item) > until) &&
-      seen(textAt(item, 'snippet.title')) === title &&
-      seen(textAt(item, 'snippet.description')) === description,
+      comparable(textAt(item, 'snippet.title')) === title &&
+      comparable(textAt(item, 'snippet.description')) === description,
     show: (item) => {
       const id = textAt(item, 'contentDetails.videoId') ?? '';
       return isVideoId(id) ? { externalId: id, permalink: linkTo(request, id) } : null;
@@ -106,7 +98,7 @@ export const seenOf = async (
   }
   // The last byte is not there, so there is no video.
   if (found.kind === 'at') return { kind: 'absent' };
-  if (found.kind !== 'gone') return undecided(found, bound);
+  if (found.kind !== 'gone') return undecidedBy(found, bound.clock());
   const until = crossed.at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
   const listed = await lookFor(ownVideos(bound, request, crossed.at - skewMs, until), bound.clock);
   if (listed.kind === 'present') return videoOf(bound, request, listed.externalId);

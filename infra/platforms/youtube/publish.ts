@@ -7,7 +7,6 @@ import {
   behindCover,
   commentTooLate,
   failureOf,
-  isNoPost,
   type NetworkAnswer,
   noIdOfPost,
   offWindow,
@@ -15,7 +14,9 @@ import {
   refusedTime,
   unknown,
 } from '../kit/errors.ts';
+import { nearMs } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { isGone, partOf } from '../kit/resumable.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
@@ -27,8 +28,6 @@ import { isVideoId, manageScope, textAt } from './tables.ts';
 
 /** Videos, first comments and thumbnails. A video is made by the last byte of its upload: that request is the boundary. */
 
-/** YouTube publishes at once a video whose time is over: one that is as near is not sent. */
-export const nearMs = 60_000;
 export const badTime = 'invalidPublishAt';
 
 type Made = { readonly kind: 'made'; readonly video: Members };
@@ -81,6 +80,7 @@ const cross = async (
     return crossedOf(await videoOf(bound, request, ready.id)) ?? { kind: 'unknown', failure };
   }
   if (ready.kind !== 'ready') return ready;
+  // YouTube publishes at once a video whose time is over.
   if (dueAt !== null && Date.parse(dueAt) - clock() < nearMs)
     return offWindow(badTime, 'the upload took until the time of the video');
   const last = await partOf(media, ready.own, ready.from, media.bytes, steps);
@@ -158,12 +158,5 @@ export const setCover =
     return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
   };
 
-export const removePost =
-  ({ client, clock }: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  async ({ account, externalId: id }, signal) => {
-    if (!isVideoId(id)) return isNoPost;
-    const ask = { method: 'DELETE', path: '/videos', query: { id } } as const;
-    const answer = await client.call({ accountId: account.id, targetId: null }, ask, signal);
-    if (answer.kind === 'ok' || (answer.kind === 'refused' && answer.row.means === 'gone')) return { kind: 'removed' };
-    return { kind: 'not_removed', failure: beforeBoundary(answer, clock()).failure };
-  };
+export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
+  removalBy(bound, isVideoId, (id) => ({ method: 'DELETE', path: '/videos', query: { id } }));
