@@ -3,7 +3,6 @@ import type { Ask } from '../kit/client.ts';
 import {
   beforeBoundary,
   behindBoundary,
-  behindComment,
   commentTooLate,
   failureOf,
   noIdOfPost,
@@ -13,7 +12,7 @@ import {
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, hourMs, reading } from '../meta/graph.ts';
+import { at, behindCommentOf, hourMs, noComment, reading } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
 import { boundaryOf, fateOf, soonMs } from './find.ts';
@@ -114,9 +113,6 @@ export const handOver =
     return isPostId(nativeId) ? { kind: 'handed_over', nativeId } : noIdOfPost;
   };
 
-const refusedComment = (platformCode: string | null, said: string | null) =>
-  ({ kind: 'failed', failure: failureOf('noComment', platformCode, said) }) as const;
-
 /** By the page itself. It needs a permission that owners may leave out. */
 export const comment =
   ({ client, clock }: Bound): PlatformAdapter['comment'] =>
@@ -124,7 +120,7 @@ export const comment =
     if (signal.aborted) return commentTooLate;
     const { account, externalId, content: message } = request;
     if (!account.scopes.includes(commentScope)) {
-      return refusedComment('200', `the connection has no permission to comment (${commentScope})`);
+      return noComment('200', `the connection has no permission to comment (${commentScope})`);
     }
     const subject = subjectOf(request);
     const open = await client.open(subject, signal);
@@ -132,10 +128,7 @@ export const comment =
     if (signal.aborted) return commentTooLate;
     const ask: Ask = { method: 'POST', path: at(`${externalId}/comments`), fields: { message } };
     const answer = await client.once(open, subject, ask, signal);
-    if (answer.kind === 'refused' && answer.failure.category === 'permission') {
-      return refusedComment(answer.failure.platformCode, answer.failure.platformMessage);
-    }
-    if (answer.kind !== 'ok') return behindComment(answer, clock());
+    if (answer.kind !== 'ok') return behindCommentOf(answer, clock());
     const id = textIn(answer.body, 'id');
     return id === null ? noIdOfPost : { kind: 'posted', externalId: id };
   };

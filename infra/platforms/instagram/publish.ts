@@ -1,4 +1,4 @@
-import type { CommentOutcome, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
+import type { PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import type { Failure } from '#schemas/target.ts';
 import type { Ask } from '../kit/client.ts';
 import {
@@ -14,7 +14,6 @@ import {
 import {
   beforeBoundary,
   behindBoundary,
-  behindComment,
   commentTooLate,
   failureOf,
   isNoPost,
@@ -26,7 +25,7 @@ import {
 import type { Bound } from '../kit/network.ts';
 import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, isMediaId } from '../meta/graph.ts';
+import { at, behindCommentOf, isMediaId, noComment } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { containers, postOf } from './containers.ts';
 import { contentOf, edgeOf, publishedAs } from './find.ts';
@@ -109,10 +108,6 @@ export const publish =
     return { kind: 'published', externalId, permalink, publishedAt };
   };
 
-const noPermission = (said: string | null): CommentOutcome => ({
-  kind: 'failed',
-  failure: failureOf('noComment', '10', said),
-});
 const mayComment = /^instagram_(?:business_)?manage_comments$/;
 
 /** Below the post, as the account itself. A story has none. */
@@ -124,7 +119,7 @@ export const comment =
     const { account, externalId, content: message } = request;
     if (!isMediaId(externalId)) return { kind: 'failed', failure: isNoPost.failure };
     if (!account.scopes.some((one) => mayComment.test(one))) {
-      return noPermission('the connection has no permission to comment');
+      return noComment('10', 'the connection has no permission to comment');
     }
     const subject = subjectOf(request);
     const open = await client.open(subject, signal);
@@ -132,14 +127,7 @@ export const comment =
     if (signal.aborted) return commentTooLate;
     const ask: Ask = { method: 'POST', path: at(`${externalId}/comments`), fields: { message } };
     const answer = await client.once(open, subject, ask, signal);
-    if (answer.kind === 'refused' && answer.row.means === 'unpermitted') {
-      return noPermission(answer.failure.platformMessage);
-    }
-    // A first comment is of a fresh post, which Instagram may not know everywhere yet. It refused before it did anything: the
-    // publisher tries again, and one that stays unknown ends as an issue.
-    if (isGone(answer))
-      return { kind: 'deferred', failure: failureOf('later', null, 'Instagram does not know the post yet') };
-    if (answer.kind !== 'ok') return behindComment(answer, clock());
+    if (answer.kind !== 'ok') return behindCommentOf(answer, clock());
     const made = madeBy(answer);
     return made === null ? noIdOfPost : { kind: 'posted', externalId: made };
   };

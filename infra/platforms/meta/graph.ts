@@ -1,5 +1,14 @@
 import type { ApiVersion } from '#contracts/ports/api-version.ts';
-import { type ErrorRow, type ErrorTables, membersAt, type NetworkAnswer } from '../kit/errors.ts';
+import type { CommentOutcome } from '#contracts/ports/platform.ts';
+import {
+  behindComment,
+  type ErrorRow,
+  type ErrorTables,
+  failureOf,
+  membersAt,
+  type NetworkAnswer,
+  type NotOk,
+} from '../kit/errors.ts';
 import type { UsageHeaders } from '../kit/limits.ts';
 import type { SaidError } from '../kit/oauth.ts';
 import type { NetworkRequest } from '../kit/tables.ts';
@@ -18,6 +27,26 @@ export const reading = (path: string, query: Readonly<Record<string, string>>) =
 
 /** The network does not have it, or does not show it to us. */
 export const isGone = (answer: NetworkAnswer): boolean => answer.kind === 'refused' && answer.row.means === 'gone';
+
+/** Of a permission that owners may leave out. */
+export const noComment = (platformCode: string | null, said: string | null): CommentOutcome => ({
+  kind: 'failed',
+  failure: failureOf('noComment', platformCode, said),
+});
+
+/**
+ * What a call of a comment means. A first comment is of a fresh post, which Meta may not know everywhere yet. It refused before
+ * it did anything: the publisher tries again, and one that stays unknown ends as an issue.
+ */
+export const behindCommentOf = (answer: NotOk, now: number): CommentOutcome => {
+  if (answer.kind !== 'refused') return behindComment(answer, now);
+  const { row, failure } = answer;
+  const { category, platformCode, platformMessage } = failure;
+  if (row.means === 'gone') {
+    return { kind: 'deferred', failure: failureOf('later', platformCode, 'Meta does not know the post yet') };
+  }
+  return category === 'permission' ? noComment(platformCode, platformMessage) : behindComment(answer, now);
+};
 
 type Query = Readonly<Record<string, string>>;
 

@@ -150,6 +150,22 @@ suite('errors of facebook', { timeoutMs: 60_000 }, (t) => {
     assert.equal(world.network.state.minted.get(account.externalId), 1);
   });
 
+  t('a first comment that is refused with 100/33 on the fresh post is tried again, and is then under it', async () => {
+    const account = await world.account();
+    const { outcome } = await world.publish(world.request(account));
+    assert.ok(outcome.kind === 'published');
+    const { externalId } = outcome;
+    const comment = { targetId: randomUUID(), platform: 'facebook', account, content: 'Hi', externalId } as const;
+    const tried = () => world.adapter.comment(comment, AbortSignal.timeout(5_000));
+    world.network.script({ route: 'POST /:id/comments', then: { answer: problems.object_missing } });
+    const early = await tried();
+    assert.ok(early.kind === 'deferred' && early.failure.retryable, JSON.stringify(early));
+    assert.equal(early.failure.platformCode, '100/33');
+    assert.equal(world.network.state.comments.length, 0);
+    assert.equal((await tried()).kind, 'posted');
+    assert.equal(world.network.state.comments.length, 1);
+  });
+
   t('a usage that Facebook names in minutes is when the post is tried again; one of the app rests it', async () => {
     const usage = { type: 'pages', call_count: 100, total_cputime: 25, total_time: 25 };
     const headers = {
