@@ -77,6 +77,7 @@ const harness = async (): Promise<Harness & { readonly world: FacebookWorld }> =
     // A text alone makes no call before the one that publishes it.
     without: ['down'],
     refusesRepeats: true,
+    knowsLate: true,
     platforms: ['facebook'],
     account: () => accounts.pop() as FacebookAccount,
     silent: () => silent,

@@ -70,6 +70,7 @@ const harness = async (by: Host): Promise<Harness> => {
     },
     // A comment has one call, which an error of the server may follow: `errors.test.ts` has it before a post.
     without: ['down'],
+    knowsLate: true,
     platforms: ['instagram'],
     account: () => accounts.pop() as InstagramAccount,
     silent: () => silent,
