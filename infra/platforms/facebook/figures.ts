@@ -5,8 +5,7 @@ import {
   type InsightsSubject,
   type PostInsightsAnswer,
 } from '#contracts/ports/platform-insights.ts';
-import type { NotOk } from '../kit/errors.ts';
-import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
+import { observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import {
   callsOf,
@@ -14,13 +13,14 @@ import {
   dayMs,
   daysOf,
   figuresOfMissing,
-  insightsOf,
+  insightsGiven,
   type MetaCall,
   newestOf,
   postByPost,
 } from '../meta/figures.ts';
 import { isGone, isMediaId, secondOf } from '../meta/graph.ts';
-import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import { profileOfPage } from '../meta/login.ts';
+import { listIn, membersOf } from '../shared/members.ts';
 import { filesOf } from './post.ts';
 import { isPostId } from './tables.ts';
 
@@ -28,14 +28,6 @@ import { isPostId } from './tables.ts';
  * Figures of posts, one by one, and of the page by its days: "Page Insights", "Video Insights" of the Graph API, after the
  * retirements of 2025-11-15 and 2026-06-15.
  */
-
-/** A list of none is no refusal: the owner may have left a permission out. */
-const listsOf = async (...asked: Parameters<typeof insightsOf>): Promise<readonly Members[] | NotOk> => {
-  const data = await insightsOf(...asked);
-  return isRefused(data) && isLeftOut(data) ? [] : data;
-};
-
-const isRefused = (data: readonly Members[] | NotOk): data is NotOk => 'kind' in data;
 
 const ofPost = [
   ...['post_media_view', 'post_total_media_view_unique', 'post_clicks', 'post_clicks_by_type'],
@@ -71,13 +63,13 @@ const figuresOf = async (
   const at = observedAt(shown.headers, now);
   // What Facebook tells of stories is 0 for many that people have seen.
   if (use === 'story') return { kind: 'reported', raw: { post: node }, observedAt: at };
-  const data = await listsOf(call, `${id}/insights`, hasVideo ? ofPostWithVideo : ofPost, { period: 'lifetime' });
-  if (isRefused(data)) return withoutFigures(data, now);
+  const data = await insightsGiven(call, `${id}/insights`, hasVideo ? ofPostWithVideo : ofPost, { period: 'lifetime' });
+  if ('kind' in data) return withoutFigures(data, now);
   const raw = { post: node, insights: { data } };
   const video = hasVideo ? (filesOf(shown.body).find(isMediaId) ?? null) : null;
   if (video === null) return { kind: 'reported', raw, observedAt: at };
-  const watched = await listsOf(call, `${video}/video_insights`, ofVideo[use === 'reel' ? 'reel' : 'feed']);
-  if (isRefused(watched)) return withoutFigures(watched, now);
+  const watched = await insightsGiven(call, `${video}/video_insights`, ofVideo[use === 'reel' ? 'reel' : 'feed']);
+  if ('kind' in watched) return withoutFigures(watched, now);
   return { kind: 'reported', raw: { ...raw, video_insights: { data: watched } }, observedAt: at };
 };
 
@@ -98,12 +90,12 @@ export const accountFigures =
     if (who.kind !== 'ok') return withoutFigures(who, clock());
     const since = clock() - (accountDays + 1) * dayMs;
     const span = { period: 'day', since: secondOf(since), until: secondOf(clock()) };
-    const data = await listsOf(call, `${page}/insights`, ofDay, span);
-    if (isRefused(data)) return withoutFigures(data, clock());
-    const former = await listsOf(call, `${page}/insights`, ofDayOnce, span);
-    if (isRefused(former)) return withoutFigures(former, clock());
-    const followers = await listsOf(call, `${page}/insights`, ofFollowers, span);
-    if (isRefused(followers)) return withoutFigures(followers, clock());
+    const data = await insightsGiven(call, `${page}/insights`, ofDay, span);
+    if ('kind' in data) return withoutFigures(data, clock());
+    const former = await insightsGiven(call, `${page}/insights`, ofDayOnce, span);
+    if ('kind' in former) return withoutFigures(former, clock());
+    const followers = await insightsGiven(call, `${page}/insights`, ofFollowers, span);
+    if ('kind' in followers) return withoutFigures(followers, clock());
     // The day that goes on has no end yet.
     const [newest, ...earlier] = daysOf([...data, ...former]).filter(({ day }) => day < dayIn.format(clock()));
     const { followers_count: count } = who.body;
@@ -115,12 +107,6 @@ export const accountFigures =
       figuresOf: newest?.day ?? null,
       observedAt: observedAt(who.headers, clock()),
       ...(earlier.length === 0 ? {} : { earlier: earlier.slice(0, accountDays - 1) }),
-      profile: profileOf(who.body),
+      profile: profileOfPage(who.body),
     };
   };
-
-const profileOf = (page: Members) => ({
-  username: textIn(page, 'username') || null,
-  displayName: textIn(page, 'name') || null,
-  avatarUrl: textIn(membersOf(page.picture)?.data, 'url') || null,
-});

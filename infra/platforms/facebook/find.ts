@@ -1,22 +1,14 @@
-import type { NetworkCall } from '#contracts/ports/network-http.ts';
-import type {
-  Checkpoint,
-  CommentRequest,
-  Json,
-  PlatformAdapter,
-  PublishRequest,
-  Undecided,
-} from '#contracts/ports/platform.ts';
+import type { Checkpoint, Json, PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
-import { membersAt, type NetworkAnswer, type NotOk, undecidedBy } from '../kit/errors.ts';
+import { membersAt, type NetworkAnswer, undecidedBy } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import { crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { isGone, isMediaId, pagesBy, reading, secondOf, timeIn } from '../meta/graph.ts';
+import { isGone, pagesBy, reading, secondOf, timeIn } from '../meta/graph.ts';
 import { integerIn, type Members, membersOf, textIn } from '../shared/members.ts';
 import { namedInstant } from '../shared/outcomes.ts';
 import type { File } from './media.ts';
-import { failureIn, filesOf, isOf, isVideo, shownOf, type Way, wayOf } from './post.ts';
+import { failureIn, isOf, isVideo, shownOf, type Way, wayOf } from './post.ts';
 import { isPostId } from './tables.ts';
 
 /**
@@ -30,12 +22,10 @@ export const soonMs = 20_000;
 
 const contentOf = (request: PublishRequest, way: Way): Json => [way, request.content];
 
-export const boundaryOf = (request: PublishRequest, way: Way, files: readonly File[], now: number): Json =>
-  crossingOf(
-    contentOf(request, way),
-    files.map(({ id }) => id),
-    now,
-  );
+export const boundaryOf = (request: PublishRequest, way: Way, files: readonly File[], now: number): Json => {
+  const ids = files.map(({ id }) => id);
+  return crossingOf(contentOf(request, way), ids, now);
+};
 
 type Asked = Pick<PublishRequest, 'account' | 'targetId'>;
 
@@ -168,16 +158,3 @@ export const scheduledAs = async (bound: Bound, request: PublishRequest, { data 
 
 /** The boundary's video; empty: there is none. */
 export const videoIn = (data: Json): string => String(membersAt(data, 'mediaIds')[0] ?? '');
-
-/** The video of a post, as the post names it; empty: it shows none. */
-export const videoIdOf = async (
-  { client }: Pick<Bound, 'client'>,
-  { account, targetId = null }: Pick<CommentRequest, 'account'> & { readonly targetId?: string | null },
-  id: string,
-  signal: AbortSignal,
-): Promise<string | NotOk> => {
-  const subject: NetworkCall['subject'] = { accountId: account.id, targetId };
-  const answer = await client.call(subject, reading(id, { fields: 'attachments{media_type,target{id}}' }), signal);
-  if (answer.kind !== 'ok') return answer;
-  return filesOf(answer.body).find(isMediaId) ?? '';
-};

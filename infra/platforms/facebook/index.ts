@@ -5,11 +5,12 @@ import { behindCover, commentTooLate, failureOf } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, isMediaId } from '../meta/graph.ts';
+import { at, isMediaId, reading } from '../meta/graph.ts';
 import { offerOfLogin } from '../meta/login.ts';
 import { accountFigures, postFigures } from './figures.ts';
-import { findPosts, reconcile, videoIdOf } from './find.ts';
+import { findPosts, reconcile } from './find.ts';
 import { scheduler } from './native.ts';
+import { filesOf } from './post.ts';
 import { comment, publish } from './publish.ts';
 import { isPostId, tables } from './tables.ts';
 
@@ -20,9 +21,12 @@ const setCover =
     if (signal.aborted) return commentTooLate;
     const { client, clock } = bound;
     const { cover, externalId } = request;
-    const video = await videoIdOf(bound, request, externalId, signal);
-    if (typeof video !== 'string') return behindCover(video, clock());
-    if (!isMediaId(video)) {
+    const subject = subjectOf(request);
+    const fields = 'attachments{media_type,target{id}}';
+    const shown = await client.call(subject, reading(externalId, { fields }), signal);
+    if (shown.kind !== 'ok') return behindCover(shown, clock());
+    const video = filesOf(shown.body).find(isMediaId);
+    if (video === undefined) {
       return { kind: 'failed', failure: failureOf('gone', null, 'the post shows no video that could have a cover') };
     }
     const ask: Ask = {
@@ -32,7 +36,7 @@ const setCover =
         file: { path: await cover.file(), start: 0, end: cover.bytes },
       },
     };
-    const answer = await client.call(subjectOf(request), ask, signal);
+    const answer = await client.call(subject, ask, signal);
     return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
   };
 

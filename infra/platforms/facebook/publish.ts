@@ -26,12 +26,8 @@ export const badTime = '100/scheduled_publish_time';
 
 /** The call that makes the post, and the picture by which a video of the feed is shown. */
 const askOf = async (request: PublishRequest, way: Way, files: readonly File[], dueAt: string | null): Promise<Ask> => {
-  const fields = fieldsOf(
-    request,
-    way,
-    files.map(({ id }) => id),
-    dueAt,
-  );
+  const ids = files.map(({ id }) => id);
+  const fields = fieldsOf(request, way, ids, dueAt);
   const path = at(`${request.account.externalId}/${way}`);
   if (!isVideo(way)) return { method: 'POST', path, fields };
   const query = { upload_phase: 'finish' };

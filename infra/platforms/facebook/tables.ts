@@ -5,12 +5,13 @@ import {
   code,
   graphVersion,
   hourMs,
+  metaCalls,
   metaErrors,
   metaUsage,
   metaWords,
   subcode,
 } from '../meta/graph.ts';
-import { loginTable } from '../meta/login.ts';
+import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
 
 /** Facebook Pages, Graph API v27.0: developers.facebook.com, "Pages API", "Video API", "Reels Publishing", November 2026. */
 
@@ -21,8 +22,7 @@ export const isPostId = (id: string): boolean => /^(?:\d{1,20}_)?\d{1,20}$/.test
 
 /** "Error Codes" of the Graph API and of the Video API; what editors saw in production. The subcode says more than the code. */
 const errors: readonly ErrorRow[] = [
-  // Facebook says so before it does anything: that of the login gives the page another token, or the login is over too.
-  { ...code(190, 102), means: 'lapsed', renews: true },
+  lapsedByLogin,
   // "Posting too fast": another try soon makes it worse.
   { ...subcode(1390008), means: 'limited', wait: hourMs },
   // The page or its person must prove who they are, at Facebook.
@@ -96,8 +96,7 @@ export const tables: NetworkTables = {
   doctor: {
     makeApp: 'Make an app with the use case "Manage everything on your Page" in Meta’s App Dashboard',
     console: 'Meta’s App Dashboard',
-    refusesCode: /verification code|authorization code/i,
-    refusesClient: /client secret|validating application|app(?:lication)? (?:id|info)|client_id/i,
+    ...loginRefuses,
     clientRemedy: {
       confidential: 'Copy the app ID and the app secret anew (App settings, Basic).',
       public: 'Facebook has no public clients: set FACEBOOK_CLIENT_SECRET.',
@@ -105,9 +104,6 @@ export const tables: NetworkTables = {
     redirectName: 'Valid OAuth Redirect URIs of Facebook Login',
     scopesRemedy: 'Add the permissions to the use case and have them approved, or name fewer in FACEBOOK_SCOPES',
     redirectRefused: 'A page that says "URL blocked"',
-    calls: [
-      { topic: 'deauthorize', name: 'Deauthorize callback URL' },
-      { topic: 'delete', name: 'Data deletion request URL' },
-    ],
+    calls: metaCalls,
   },
 };

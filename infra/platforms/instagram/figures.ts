@@ -11,9 +11,10 @@ import type { NotOk } from '../kit/errors.ts';
 import { isLeftOut, observedAt, withoutFigures } from '../kit/figures.ts';
 import type { Bound } from '../kit/network.ts';
 import { laterDay, spanOfDay, yesterdayOf } from '../meta/days.ts';
-import { callsOf, figuresOfMissing, insightsOf, type MetaCall, postByPost } from '../meta/figures.ts';
+import { callsOf, figuresOfMissing, insightsGiven, insightsOf, type MetaCall, postByPost } from '../meta/figures.ts';
 import { isMediaId } from '../meta/graph.ts';
-import { type Members, textIn } from '../shared/members.ts';
+import { profileOfInstagram } from '../meta/login.ts';
+import type { Members } from '../shared/members.ts';
 import { isByFacebook } from './publish.ts';
 import { isGone } from './tables.ts';
 
@@ -86,9 +87,9 @@ const figuresOf = async (
   const all: Members[] = 'kind' in data ? [] : [...data];
   const apart: Kind['apart'] = { ...kind.apart, ...(use === 'story' && isOfFacebook ? ofLinks : {}) };
   for (const [metric, query] of Object.entries(apart)) {
-    const more = await insightsOf(call, path, [metric], query);
-    if (!('kind' in more)) all.push(...more);
-    else if (!isLeftOut(more)) return withoutFigures(more, now);
+    const more = await insightsGiven(call, path, [metric], query);
+    if ('kind' in more) return withoutFigures(more, now);
+    all.push(...more);
   }
   const raw = { media: shown.body, insights: { data: all } };
   return { kind: 'reported', raw, observedAt: observedAt(shown.headers, now), fields: kind.fields };
@@ -140,7 +141,7 @@ export const accountFigures =
       if (!isNotOk(raw)) earlier.push({ day, raw });
     }
     return {
-      ...{ kind: 'reported', figuresOf: yesterday, earlier, profile: profileOf(user.body) },
+      ...{ kind: 'reported', figuresOf: yesterday, earlier, profile: profileOfInstagram(user.body) },
       raw: { user: user.body, ...newest, follower_demographics: await demographicsOf(call, path) },
       observedAt: observedAt(user.headers, clock()),
       fields: [
@@ -152,9 +153,3 @@ export const accountFigures =
 
 /** An answer has members of its own names, and none is `kind`. */
 const isNotOk = (one: Members | NotOk): one is NotOk => typeof one.kind === 'string';
-
-export const profileOf = (body: Members) => ({
-  username: textIn(body, 'username') || null,
-  displayName: textIn(body, 'name') || null,
-  avatarUrl: textIn(body, 'profile_picture_url') || null,
-});

@@ -3,16 +3,16 @@ import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import type { DoctorTables, NetworkTables } from '../kit/tables.ts';
 import {
   closedToNewApps,
-  code,
   graphVersion,
   hourMs,
+  metaCalls,
   metaEnds,
   metaErrors,
   metaUsage,
   metaWords,
   subcode,
 } from '../meta/graph.ts';
-import { loginTable } from '../meta/login.ts';
+import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
 
 /**
  * Instagram by both logins: "Instagram API with Instagram Login" on graph.instagram.com, and "with Facebook Login" on
@@ -122,10 +122,7 @@ const doctor: DoctorTables = {
   redirectName: 'OAuth redirect URIs',
   scopesRemedy: 'Add the permissions to the use case, and have them approved',
   redirectRefused: '"Invalid redirect_uri"',
-  calls: [
-    { topic: 'deauthorize', name: 'Deauthorize callback URL' },
-    { topic: 'delete', name: 'Data deletion request URL' },
-  ],
+  calls: metaCalls,
 };
 
 const ofBoth = {
@@ -149,13 +146,10 @@ export const tablesByFacebook: NetworkTables = {
   ...ofBoth,
   appOf: 'facebook',
   proof: 'appsecret_proof',
-  // Meta says so before it does anything: that of the login gives the page another token, or the login is over too.
-  errors: [{ ...code(190, 102), means: 'lapsed', renews: true }, ...errors],
+  errors: [lapsedByLogin, ...errors],
   oauth: loginTable(scopesByFacebook),
   doctor: {
-    ...doctor,
-    refusesCode: /verification code|authorization code/i,
-    refusesClient: /client secret|validating application|client_id/i,
+    ...{ ...doctor, ...loginRefuses },
     // Facebook calls one address for both networks.
     calls: [],
   },

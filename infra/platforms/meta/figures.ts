@@ -6,7 +6,7 @@ import type {
   ReportedDay,
 } from '#contracts/ports/platform-insights.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
-import { metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
+import { isLeftOut, metricsOf, observedAt, withoutFigures } from '../kit/figures.ts';
 import { listIn, type Members } from '../shared/members.ts';
 import { reading, secondOf, timeIn } from './graph.ts';
 
@@ -44,6 +44,12 @@ export const insightsOf = async (
 ): Promise<readonly Members[] | NotOk> => {
   const asked = await metricsOf(metrics, (some) => call(path, { metric: some.join(','), ...more }));
   return asked.kind === 'asked' ? [...new Set(asked.bodies.values())].flatMap((body) => listIn(body, 'data')) : asked;
+};
+
+/** The same where a refusal of all is a list of none: the owner may have left a permission out. */
+export const insightsGiven = async (...asked: Parameters<typeof insightsOf>): Promise<readonly Members[] | NotOk> => {
+  const data = await insightsOf(...asked);
+  return 'kind' in data && isLeftOut(data) ? [] : data;
 };
 
 type FiguresOf = (

@@ -101,6 +101,12 @@ export const metaWords: Omit<ErrorTables, 'errors'> = {
   },
 };
 
+/** How the App Dashboard calls the addresses by which Meta tells us of owners. */
+export const metaCalls = [
+  { topic: 'deauthorize', name: 'Deauthorize callback URL' },
+  { topic: 'delete', name: 'Data deletion request URL' },
+] as const;
+
 export const metaUsage: UsageHeaders = {
   app: 'x-app-usage',
   accounts: ['x-business-use-case-usage', 'x-page-usage'],

@@ -1,9 +1,9 @@
 import type { AccountOffer, Login, OfferAccounts, OfferedLogin } from '../kit/consent.ts';
-import { membersAt, type NetworkAnswer, type NotOk, namesNobody } from '../kit/errors.ts';
+import { type ErrorRow, membersAt, type NetworkAnswer, type NotOk, namesNobody } from '../kit/errors.ts';
 import { isLeftOut } from '../kit/figures.ts';
 import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { isMediaId, metaEnds, pagesBy, reading } from './graph.ts';
+import { code, isMediaId, metaEnds, pagesBy, reading } from './graph.ts';
 
 /**
  * Facebook Login: one consent of a person, with the pages in which that person has a role and the accounts of Instagram behind
@@ -36,6 +36,18 @@ export const loginTable = (scopes: Readonly<Record<string, AskedScope>>): OAuthT
   revoke: [{ method: 'DELETE', url: '{api}/{version}/me/permissions', as: 'query', isBare: true, params: ofLogin }],
   ends: metaEnds,
 });
+
+/**
+ * A page whose token is refused gets another one by that of the login, or the login is over too. Meta says so before it does
+ * anything.
+ */
+export const lapsedByLogin: ErrorRow = { ...code(190, 102), means: 'lapsed', renews: true };
+
+/** What Facebook Login says of a code and of an app that it does not know. */
+export const loginRefuses = {
+  refusesCode: /verification code|authorization code/i,
+  refusesClient: /client secret|validating application|app(?:lication)? (?:id|info)|client_id/i,
+};
 
 type Call = Login['call'];
 
@@ -113,6 +125,18 @@ const obstacleOf = (page: Members): string | null => {
   return mayPost ? null : 'your role there may not create content';
 };
 
+export const profileOfPage = (page: Members) => ({
+  username: textIn(page, 'username') || null,
+  displayName: textIn(page, 'name') || null,
+  avatarUrl: textIn(membersOf(page.picture)?.data, 'url') || null,
+});
+
+export const profileOfInstagram = (user: Members) => ({
+  username: textIn(user, 'username') || null,
+  displayName: textIn(user, 'name') || null,
+  avatarUrl: textIn(user, 'profile_picture_url') || null,
+});
+
 /** Without these nothing is posted to an account of Instagram: "Instagram API with Facebook Login", permissions. */
 const postsNeed = ['instagram_basic', 'instagram_content_publish', 'pages_read_engagement'];
 
@@ -134,27 +158,16 @@ const offersOf = (page: Members, granted: readonly string[]): readonly AccountOf
     ...(accessToken === null ? {} : { own: { token: accessToken, until: null } }),
     ...(obstacle === null ? {} : { obstacle }),
   };
-  const [picture] = membersAt(page, 'picture.data.url');
   const ofPage: AccountOffer = {
     ...{ platform: 'facebook', holder: 'page', ...shared },
-    profile: {
-      ...{ externalId: id, username: textIn(page, 'username') || null, displayName: textIn(page, 'name') || null },
-      avatarUrl: typeof picture === 'string' ? picture : null,
-    },
+    profile: { externalId: id, ...profileOfPage(page) },
   };
   const lack = lackOf(granted);
   const one = membersOf(page.instagram_business_account);
   const externalId = textIn(one ?? {}, 'id') ?? '';
   const ofInstagram: AccountOffer = {
     ...{ platform: 'instagram', ...shared, ...(lack === null ? {} : { obstacle: lack }) },
-    profile: {
-      ...{
-        externalId,
-        username: textIn(one ?? {}, 'username') || null,
-        displayName: textIn(one ?? {}, 'name') || null,
-      },
-      avatarUrl: textIn(one ?? {}, 'profile_picture_url') || null,
-    },
+    profile: { externalId, ...profileOfInstagram(one ?? {}) },
     // The token is that of the page: a new one is asked for by its id.
     kept: { account: id },
   };
