@@ -1,10 +1,9 @@
 /**
  * One post from one connect link to all networks, beside one another: the publisher is killed when YouTube has the last byte and
  * has not answered, Threads has no finished picture, and the others have the post. What is out is read from the networks, each of
- * which has the post once; then their figures are recorded.
+ * which has the post once; then the api answers with the figures of each.
  */
 import assert from 'node:assert/strict';
-import { openPool } from '#infra/postgres/pool.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import { clip } from '#test/support/clip.ts';
 import { gradient } from '#test/support/media/pictures.ts';
@@ -119,28 +118,22 @@ export const postToAll = (t: Declare, world: LiveWorld, { others, threads, youtu
     assert.equal(there.length, places.length);
   });
 
-  t('all: figures of each are recorded', async () => {
-    const pool = openPool({ url: world.databaseUrl });
-    const sql = `select data->>'platform' as platform, data->'figures' as figures from (
-      select convert_from(data, 'UTF8')::jsonb as data from es.events where type = 'TargetMetricsObserved'
-    ) e where data->>'postId' = $1`;
+  t('all: the caller reads figures of each', async () => {
     const lacking = async (): Promise<readonly Platform[]> => {
-      const { rows } = await pool.query<{ platform: Platform; figures: Readonly<Record<string, unknown>> }>(sql, [
-        postId,
-      ]);
-      const known = rows.filter(({ figures }) => Object.values(figures).some((one) => typeof one === 'number'));
+      const { status, data, text } = await world.http.get(`/analytics/posts/${postId}`);
+      assert.equal(status, 200, text);
+      const targets = data.targets as readonly Target[];
+      const known = targets.filter(({ metrics }) =>
+        Object.values(metrics as object).some((one) => typeof one === 'number'),
+      );
       return places.flatMap(({ platform }) => (known.some((one) => one.platform === platform) ? [] : [platform]));
     };
     const wanted = Object.keys(figureless).toSorted();
-    try {
-      await until('the figures', async () => (await lacking()).every((platform) => wanted.includes(platform)), {
-        ...sparing,
-        withinMs: 120_000,
-      }).catch(async (cause: unknown) => {
-        throw new Error(`without a figure: ${await lacking()}`, { cause });
-      });
-    } finally {
-      await pool.end();
-    }
+    await until('the figures', async () => (await lacking()).every((platform) => wanted.includes(platform)), {
+      ...sparing,
+      withinMs: 120_000,
+    }).catch(async (cause: unknown) => {
+      throw new Error(`without a figure: ${await lacking()}`, { cause });
+    });
   });
 };

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { openPool } from '#infra/postgres/pool.ts';
 import type { Platform } from '#schemas/common.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { Guest } from '#test/support/guest.ts';
 import { type Caller, callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
@@ -67,9 +68,14 @@ export class LiveWorld {
   async open(): Promise<void> {
     this.#port = await freePort();
     this.#networks = await Promise.all(this.#joins.map((join) => join(`${this.base}/connect/callback`)));
-    const { url } = await preparedDatabase();
+    const [{ url }, { url: analyticsUrl }] = await Promise.all([preparedDatabase(), testClickHouse()]);
     this.#env = {
-      ...{ DATABASE_URL: url, SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`, PORT: '0' },
+      ...{
+        DATABASE_URL: url,
+        CLICKHOUSE_URL: analyticsUrl,
+        SECRET_KEY: `v1:${randomBytes(32).toString('base64')}`,
+        PORT: '0',
+      },
       ...{ DATA_DIR: dataFolder().dataDir, DATABASE_POOL: '4', LEASE_TTL_MS: '2000' },
       ...timesEnv({
         ...{ sweepIntervalMs: 300, deferDelaysMs: [300, 300, 300], reconcileDelaysMs: [0, 500, 1_000] },
