@@ -78,8 +78,9 @@ const copied = async (client: ClickHouseClient, live: number, workspaceId: strin
         query: `insert into ${tableOf(name, scratch)} select * from ${tableOf(name, live)} where workspace_id = ${quoted(workspaceId)}`,
       }),
     );
-    const query = `select distinct toString(day) as day from ${tableOf(name, scratch)} where ${retained}`;
-    for (const { day } of await rowsOf<{ day: string }>(client, query)) days.add(day);
+    // Of another name: ClickHouse takes `day` behind `where` for what it is called here.
+    const query = `select distinct toString(day) as counted from ${tableOf(name, scratch)} where ${retained}`;
+    for (const { counted } of await rowsOf<{ counted: string }>(client, query)) days.add(counted);
   }
   return [...days];
 };

@@ -13,6 +13,7 @@ import { Recounter } from '#projections/analytics/recounter.ts';
 import { markOutdated } from '#projections/analytics/rules.ts';
 import { columnOf, createStatements } from '#projections/analytics/tables.ts';
 import { daysOf } from '#projections/analytics/totals.ts';
+import { compareWithRecount } from '#projections/analytics/verify.ts';
 import { type DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { type CounterName, counters } from '#schemas/insights.ts';
@@ -100,6 +101,32 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
       order by day, version desc limit 1 by day`);
     return Object.fromEntries(found.map((row) => [row.day, row.n === null ? null : Number(row.n)]));
   };
+
+  t('a verification finds nothing until a figure is changed, and names its row then', async () => {
+    const [post, other] = [ids(), ids()];
+    const daysAgo = (days: number): string => new Date(Date.now() - days * 86_400_000).toISOString().slice(0, 10);
+    await given(
+      ...[daysAgo(9), daysAgo(8), daysAgo(6)].map((one, at) => ({ ...post, ...on(one), figures: { likes: 10 * at } })),
+      { ...other, ...on(daysAgo(5)), figures: { likes: 3 } },
+    );
+    const { workspaceId, targetId } = post;
+    const verified = () =>
+      compareWithRecount({
+        client: clickhouse.client,
+        pool,
+        workspaceId,
+        zones: utcZones,
+        signal: AbortSignal.timeout(60_000),
+      });
+    const { rows: counted, observations, differing } = await verified();
+    assert.deepEqual([differing, observations], [[], 3]);
+    assert.ok(counted > 0);
+    await clickhouse.client.command({
+      query: `insert into post_days_v1 select * replace (likes + 1 as likes, version + 1 as version) from post_days_v1
+        where target_id = '${targetId}' and day = '${daysAgo(8)}' order by version desc limit 1`,
+    });
+    assert.deepEqual((await verified()).differing, [`post_days ${targetId} ${daysAgo(8)}`]);
+  });
 
   t('a counter is interpolated at midnight between two looks; after 36 h its gain falls on the later day', async () => {
     const post = ids();
