@@ -457,8 +457,12 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       const before = await rowsOf();
       const generations = async () => (await pool.query('select name, live from ops.projections order by name')).rows;
       const former = await generations();
-      for (const point of ['all-noted', 'all-opened', 'all-read', 'before-consume', 'before-switch']) {
-        const died = await typed('rebuild all', { POSTLINE_FAULT: `rebuild:${point}` });
+      const dies = (point: string) => typed('rebuild all', { POSTLINE_FAULT: point });
+      for (const point of [
+        ...['rebuild:all-noted', 'rebuild:all-opened', 'rebuild:all-read'],
+        ...['rebuild:before-consume', 'rebuild:before-switch'],
+      ]) {
+        const died = await dies(point);
         assert.equal(died.signal, 'SIGKILL', died.output);
         assert.deepEqual(
           [await rowsOf(), await generations()],
