@@ -336,7 +336,7 @@ suite('the history of things', { timeoutMs: 120_000 }, (t) => {
     const without = (await world.keyOf(world.workspaceId, world.memberId, { mode: 'test', scopes: ['posts.read'] }))
       .caller;
     const audited = operations.filter(({ tag }) => tag.name === 'audit');
-    assert.equal(audited.length, 15);
+    assert.equal(audited.length, 16);
     for (const { path, scope } of audited) {
       assert.equal(scope, 'events.read');
       const named = path.replace('{id}', randomUUID());

@@ -103,6 +103,7 @@ suite('the doors of all tools', (t) => {
       approval_link: { approvalId },
       analytics_summary: { clientId },
       post_performance: { postId },
+      what_happened: { thing: 'post', id: postId },
       list_reports: { reportId },
       run_report: { reportId },
       create_client: { name: `Made ${randomUUID()}` },
