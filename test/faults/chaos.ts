@@ -4,6 +4,9 @@
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import type pg from 'pg';
+import { leaseKindOfTargets } from '#projections/queries/due-targets.ts';
+import { patience } from '#test/support/patience.ts';
 import { dataFolder, testDatabase } from '#test/support/postgres.ts';
 import { random as seededRandom } from '#test/support/seed.ts';
 import { runCleanups } from '#test/support/suite.ts';
@@ -76,6 +79,15 @@ const began = performance.now();
 const say = (what: string): void =>
   void process.stdout.write(`${((performance.now() - began) / 1_000).toFixed(0).padStart(5)} s  ${what}\n`);
 
+/**
+ * Lets every target be looked at now. The questions of this world are over after a minute, in which a network may have been
+ * silent, and then come hourly: more of them would keep it from its rest, since each call to X is an event.
+ */
+const endRests = async (pool: pg.Pool): Promise<void> => {
+  const sql = 'update ops.work_leases set not_before = now() where kind = $1 and not_before > now()';
+  await pool.query(sql, [leaseKindOfTargets]);
+};
+
 /** Every fault point once, then kills at random, all under load; then quiet and the comparison. */
 const round = async (world: FaultWorld, random: FaultWorld['random'], ofMoments: number): Promise<CheckResult> => {
   const stop = new AbortController();
@@ -120,7 +132,12 @@ const round = async (world: FaultWorld, random: FaultWorld['random'], ofMoments:
   await Promise.all([going, alsoLive]);
   live?.networks.calm();
   const { checked } = world;
-  const open = await untilQuiet(checked, 180_000);
+  // Twice: the owner of an account that a question found lapsed consents again, and the next question comes in an hour too.
+  let open: readonly string[] = ['nothing was looked at'];
+  for (let looks = 0; looks < 2 && open.length > 0; looks += 1) {
+    await endRests(checked.pool);
+    open = await untilQuiet(checked, 60_000 * patience);
+  }
   done.abort();
   await consenting;
   await Promise.all([world.load.repeat(500), live?.load.repeat(200)]);

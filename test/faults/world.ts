@@ -47,9 +47,8 @@ export const leaseTtlMs = 1_200;
 const shortTimes = {
   boundaryDeadlineMs: 1_500,
   settleWindowMs: 1_500,
-  // Often for a minute, then every ten seconds of an hour: every knowable outcome is known at rest. A network that is silent
-  // twice spends the minute, and of an outcome that is older the next question would come in an hour.
-  reconcileDelaysMs: [0, ...Array.from({ length: 120 }, () => 500), ...Array.from({ length: 360 }, () => 10_000)],
+  // Reconciles for a whole minute: every knowable outcome is known at rest, unless a network was silent all the while.
+  reconcileDelaysMs: [0, ...Array.from({ length: 120 }, () => 500)],
   deferDelaysMs: [200, 300, 500, 800, 1_200, 2_000],
   sweepIntervalMs: 400,
   insightsYoungDelaysMs: [400, 1_500],
