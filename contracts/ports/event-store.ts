@@ -158,3 +158,23 @@ export const workspaceOf = (metadata: Uint8Array): string | null => {
 
 /** Largest append: data, metadata and type names of all its events, in serialised bytes. */
 export const maxAppendBytes = 512 * 1024;
+
+/**
+ * A whole stream, page by page. A rule of retention may have dropped its first events, so that its revisions say where a page
+ * begins, and not how many events came before.
+ * @param limit events of one page
+ */
+export async function* streamPages(
+  store: Pick<EventStore, 'read'>,
+  stream: string,
+  limit: number,
+): AsyncGenerator<readonly RecordedEvent[]> {
+  for (let from = 0n; ; ) {
+    const page = await store.read(stream, { from, limit });
+    const last = page.at(-1);
+    if (last === undefined) return;
+    yield page;
+    if (page.length < limit) return;
+    from = last.revision + 1n;
+  }
+}

@@ -1,5 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { streamPages } from '#contracts/ports/event-store.ts';
 import { post } from '#domain/post/post.ts';
 import { target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
@@ -79,12 +80,11 @@ const bundled = (event: DecodedEvent): BundledEvent => {
 
 const wholeOf = async ({ eventStore, codec }: Admin, stream: string): Promise<readonly DecodedEvent[]> => {
   const all: DecodedEvent[] = [];
-  for (;;) {
-    const page = await eventStore.read(stream, { from: BigInt(all.length), limit: pageEvents });
+  for await (const page of streamPages(eventStore, stream, pageEvents)) {
     all.push(...(await codec.decodeAll(page)));
     if (all.length > maxEvents) throw new Error(`${stream} has more than ${maxEvents} events.`);
-    if (page.length < pageEvents) return all;
   }
+  return all;
 };
 
 /** @throws Error where there is no such target */

@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { streamPages } from '#contracts/ports/event-store.ts';
 import { applyEvent, type Model, type Row } from '#projections/engine/model.ts';
 import { type Change, changesOf } from '#projections/feed/changes.ts';
 import { type FeedMoment, momentOfInstant, momentOfSequence, namedEvent } from '#projections/feed/moments.ts';
@@ -83,18 +84,17 @@ const viewOf = (row: Row<object> | null): Members | null =>
 const rowsAt = async (admin: Admin, model: Model, stream: string, from: FeedMoment, to: FeedMoment) => {
   let row: Row<object> | null = null;
   let before: Row<object> | null = null;
-  for (let next = 0n; ; ) {
+  for await (const page of streamPages(admin.eventStore, stream, pageEvents)) {
     admin.signal.throwIfAborted();
-    const page = await admin.eventStore.read(stream, { from: next, limit: pageEvents });
-    for (const event of await admin.codec.decodeAll(page.filter(({ position }) => position <= to.position))) {
+    const then = page.filter(({ position }) => position <= to.position);
+    for (const event of await admin.codec.decodeAll(then)) {
       row = applyEvent(model, idOf(stream), row, event);
       if (event.position <= from.position) before = row;
     }
-    const last = page.at(-1);
-    if (last === undefined || page.length < pageEvents || last.position > to.position) return { before, after: row };
-    next = last.revision + 1n;
+    if (then.length < page.length) break;
     await setImmediate();
   }
+  return { before, after: row };
 };
 
 interface Difference {

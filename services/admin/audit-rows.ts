@@ -1,4 +1,5 @@
 import type { PoolClient, QueryConfig } from 'pg';
+import { streamPages } from '#contracts/ports/event-store.ts';
 import { canonicalJson } from '#domain/canonical.ts';
 import { storableJson } from '#projections/engine/apply.ts';
 import { type Model, type Recount, type Row, rowOf } from '#projections/engine/model.ts';
@@ -15,6 +16,8 @@ import type { Admin } from './context.ts';
 /** Every row of every read model is what its stream makes; and what is counted from other rows is what they say. */
 
 const batch = 200;
+/** Events of one read of a stream. */
+const pageEvents = 500;
 /** Owners whose children are counted again together. */
 const ownersAtOnce = 2_000;
 /** How often a row is read again that is of another revision than its stream: somebody writes meanwhile. */
@@ -112,7 +115,9 @@ export class RowChecks {
   }
 
   async #again({ model }: Table, { stream, id }: Expected): Promise<Expected> {
-    const events = await this.#admin.codec.decodeAll(await this.#admin.eventStore.read(stream));
+    const events: DecodedEvent[] = [];
+    for await (const page of streamPages(this.#admin.eventStore, stream, pageEvents))
+      events.push(...(await this.#admin.codec.decodeAll(page)));
     return { stream, id, row: rowOf(model, events) };
   }
 

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { BlobError } from '#contracts/ports/blob-store.ts';
-import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import { type RecordedEvent, streamPages } from '#contracts/ports/event-store.ts';
 import { filesOf, isDeleted, media } from '#domain/media.ts';
 import { contentHashOf } from '#domain/post/content.ts';
 import { newestBody, post } from '#domain/post/post.ts';
@@ -112,11 +112,8 @@ export class StreamChecks {
   /** A stream that has a part of its events alone in memory is read again, as a resumed verification does. */
   async #whole(stream: string): Promise<readonly RecordedEvent[]> {
     const all: RecordedEvent[] = [];
-    for (;;) {
-      const page = await this.#admin.eventStore.read(stream, { from: BigInt(all.length), limit: pageEvents });
-      all.push(...page);
-      if (page.length < pageEvents) return all;
-    }
+    for await (const page of streamPages(this.#admin.eventStore, stream, pageEvents)) all.push(...page);
+    return all;
   }
 
   async #decoded(stream: string, events: readonly RecordedEvent[]): Promise<Whole> {
