@@ -103,20 +103,17 @@ export const listPostsThen = (
       rows: (page: Parameters<typeof pageThen>[3], knex) =>
         pageThen(knex, past, kind, page, async (row) => {
           if (row.status === 'discarded' || !(await seesPostThen(call, past, row.id))) return null;
-          const found = (await postThen(past, row)).row;
+          const { row: found, targets } = await postThen(past, row);
           const shown = renderPostRow(found);
           if (status?.includes(shown.status) === false) return null;
-          const networks = withTargets(row, await targetsOf(past, row)).platforms;
-          return platform !== undefined && !networks.some((one) => platform.includes(one)) ? null : shown;
+          const isMeant = platform === undefined || targets.some((one) => platform.includes(one.platform));
+          return isMeant ? shown : null;
         }),
       keyOf,
       show: ({ shown }) => shown,
     }),
   );
 };
-
-const targetsOf = async (past: Past, row: PostRow) =>
-  row.plan_revision === null ? [] : past.rows(postTargets, namedBy(await past.events(`post-${row.id}`)).targetIds);
 
 /** The post whose plan names a target that is not stored yet. Its row, which may have come since, names the post too. */
 const planningPost = async ({ deps, workspaceId }: Past, targetId: string): Promise<string | null> => {
