@@ -9,12 +9,12 @@ import { type RunningProjections, runProjections } from '#projections/engine/run
 import { projectionOf, projections } from '#projections/index.ts';
 import { type RebuildProgress, rebuildAll } from '#projections/rebuild-all.ts';
 import { view } from '#projections/shapes.ts';
-import { compareWithReplay } from '#projections/verify.ts';
 import { listParked } from '#runtime/consuming/parked-reads.ts';
 import { requestRetry } from '#runtime/consuming/parked-requests.ts';
 import { TooManyParked } from '#runtime/consuming/parking.ts';
 import type { DecodedEvent, EventCodec, StoredBytes } from '#runtime/eventing/codec.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { compareWithReplay } from '#test/support/compare-with-replay.ts';
 import { type Given, history, scheduledPost } from '#test/support/projecting.ts';
 import { type ProjectionWorld, projectionWorld } from '#test/support/projection-world.ts';
 import { clientFields, planned } from '#test/support/samples.ts';

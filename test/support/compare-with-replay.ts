@@ -1,11 +1,11 @@
 import type { Pool, QueryConfig } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
+import { replay } from '#projections/engine/replay.ts';
+import { createTables, dropTables, liveGeneration, tableOf } from '#projections/engine/tables.ts';
+import { type Projection, projections } from '#projections/index.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import { replay } from './engine/replay.ts';
-import { createTables, dropTables, liveGeneration, tableOf } from './engine/tables.ts';
-import { type Projection, projections } from './index.ts';
 
 /** Proves that the read models agree with the streams: compares every table with a new one filled from the store. */
 
