@@ -1,7 +1,7 @@
 /**
  * `make test`: types, lint, then every test file, three processes at once, two worlds among them, and two that wait, over
  * one shared Postgres and one ClickHouse; while the processors rest, up to seven. Short files take turns in a process: its
- * start costs as much as one of them. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
+ * start costs as much as one of them. Of those that kill at each step or walk a long table a run draws one of four. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
  * files; the exit code is 1 when anything failed.
  */
 import { randomBytes } from 'node:crypto';
@@ -17,6 +17,7 @@ import { offerServers } from './support/run-servers.ts';
 import {
   checkJob,
   declares,
+  drawnOf,
   type FileJob,
   fileJob,
   type Job,
@@ -26,17 +27,19 @@ import {
   sharedJob,
   stopAll,
 } from './support/runner.ts';
+import { seeded } from './support/seed.ts';
 import { LEAST_TIMEOUT_MS } from './support/suite.ts';
 
-const HELP = `usage: npm test -- [--quick] [--only <text>] [--dir <folder>]
+const HELP = `usage: npm test -- [--all] [--quick] [--only <text>] [--dir <folder>]
 
+  --all            every file, where a run takes one of four of those that kill at each step or walk a long table
   --quick          types, lint, the rules of the house, schemas and domain: within a minute, for each save
-  --only <text>    run only what has this text in its path ("types" and "lint" are paths too)
+  --only <text>    run only, and all, that has this text in its path ("types" and "lint" are paths too)
   --dir <folder>   run the files of this folder alone: no types, no lint, no shared servers
   --help           print this
 
 Environment: CI=true makes a skipped test a failure. DATABASE_URL, CLICKHOUSE_URL, KAFKA_BROKERS, ESDB_URL give
-real servers. SEED=<n> plays a random test again.`;
+real servers. SEED=<n> plays a random test again, and a run with the same files.`;
 
 type Work = Job | SharedJob;
 
@@ -76,7 +79,7 @@ async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
       ...{ quick: { type: 'boolean' }, only: { type: 'string' } },
-      ...{ dir: { type: 'string' }, help: { type: 'boolean' } },
+      ...{ dir: { type: 'string' }, help: { type: 'boolean' }, all: { type: 'boolean' } },
     },
   });
   if (values.help) {
@@ -85,8 +88,8 @@ async function main(): Promise<void> {
   }
   const started = performance.now();
   const rest = restOf();
-  const { dir, only = '', quick = false } = values;
-  const { parallel, serial, files } = plan(dir, only, quick);
+  const { dir, only = '', quick = false, all = dir !== undefined || quick || only !== '' } = values;
+  const { parallel, serial, files } = plan(dir, only, quick, all);
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
   const needsServers = dir === undefined && !quick && files.length > 0;
@@ -212,7 +215,7 @@ interface Plan {
   readonly files: readonly FileJob[];
 }
 
-function plan(dir: string | undefined, only: string, quick: boolean): Plan {
+function plan(dir: string | undefined, only: string, quick: boolean, all: boolean): Plan {
   const folder = path.resolve(dir ?? path.join(root, 'test'));
   // Fixtures are test files that fail on purpose, for the test of this runner.
   const isQuick = (file: string) =>
@@ -224,13 +227,14 @@ function plan(dir: string | undefined, only: string, quick: boolean): Plan {
     checkJob('lint', node('@biomejs/biome/bin/biome', 'ci', '--error-on-warnings', '--colors=off'), root),
   ];
   const wanted = (job: Job) => job.name.includes(only);
-  const files = globSync('**/*.test.ts', { cwd: folder })
+  const found = globSync('**/*.test.ts', { cwd: folder })
     .filter((file) => !/^(bench|support[\\/]fixtures)[\\/]/.test(file))
     .filter((file) => !quick || isQuick(file))
     .sort()
     .map((file) => path.join(folder, file))
     .map((file) => fileJob(file, path.relative(root, file)))
     .filter(wanted);
+  const files = all ? found : drawn(found);
   const isShort = (job: FileJob) =>
     limitOf(job.file) <= LEAST_TIMEOUT_MS && !isWorld(job) && !job.waits && !declares(job.file, 'alone');
   const sideBySide = files.filter(({ file }) => !declares(file, 'serial'));
@@ -241,6 +245,15 @@ function plan(dir: string | undefined, only: string, quick: boolean): Plan {
     serial: files.filter(({ file }) => declares(file, 'serial')),
     files,
   };
+}
+
+/** Without the files that this run leaves to others. */
+function drawn(files: readonly FileJob[]): readonly FileJob[] {
+  const some = files.filter(({ file }) => declares(file, 'drawn')).sort((a, b) => limitOf(b.file) - limitOf(a.file));
+  const taken = drawnOf(some, seeded('files of this run'));
+  const names = taken.map(({ name }) => path.relative('test', name)).join(', ');
+  console.log(`${taken.length} of ${some.length} long tables are drawn (all: make test ARGS=--all): ${names}`);
+  return files.filter((job) => !some.includes(job) || taken.includes(job));
 }
 
 /**

@@ -6,6 +6,8 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { offerServers, serverOfRun } from '#test/support/run-servers.ts';
+import { drawnOf } from '#test/support/runner.ts';
+import { random } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -69,6 +71,21 @@ suite('test runner', (t) => {
   t('a skip is a failure on CI, unless the tool that it wants is an extra', async () => {
     const { last, code } = await run(['--only', '/skips'], { CI: 'true' });
     assert.deepEqual([last, code], ['1 passed, 1 failed', 1]);
+  });
+
+  t('of long tables a run takes one of four neighbours, and in time each', () => {
+    const files = Array.from({ length: 10 }, (_, n) => n);
+    const seeds = Array.from({ length: 100 }, (_, seed) => drawnOf(files, random(seed)));
+    for (const drawn of seeds)
+      assert.deepEqual(
+        drawn.map((n) => Math.floor(n / 4)),
+        [0, 1, 2],
+      );
+    assert.deepEqual(
+      [...new Set(seeds.flat())].sort((a, b) => a - b),
+      files,
+    );
+    assert.deepEqual(drawnOf([], random(1)), []);
   });
 
   if (process.platform === 'linux') {

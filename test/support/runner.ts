@@ -5,6 +5,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { built } from './bundles.ts';
+import type { Random } from './seed.ts';
 import { DEFAULT_TIMEOUT_MS, END, type Message, type Report } from './suite.ts';
 
 export interface Outcome {
@@ -60,7 +61,7 @@ export async function stopAll(): Promise<void> {
 }
 
 /** Whether a suite of the file declares the option, read from its text: the order is fixed before anything runs. */
-export function declares(file: string, option: 'serial' | 'waits' | 'alone'): boolean {
+export function declares(file: string, option: 'serial' | 'waits' | 'alone' | 'drawn'): boolean {
   return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
 }
 
@@ -68,6 +69,14 @@ export function declares(file: string, option: 'serial' | 'waits' | 'alone'): bo
 export function limitOf(file: string): number {
   const found = readFileSync(file, 'utf8').matchAll(/\btimeoutMs: ([\d_]+)/g);
   return Math.max(0, ...[...found].map(([, limit = '']) => Number(limit.replaceAll('_', ''))));
+}
+
+/**
+ * One of each four neighbours, by chance: where files of a length stand beside each other, a run is as long as the next.
+ * Of fewer than four at the end one is taken too.
+ */
+export function drawnOf<T>(files: readonly T[], random: Random): readonly T[] {
+  return Array.from({ length: Math.ceil(files.length / 4) }, (_, n) => random.pick(files.slice(4 * n, 4 * n + 4)));
 }
 
 /** A tool whose exit code is the whole result; it counts as one test. */

@@ -31,6 +31,11 @@ export interface SuiteOptions {
   readonly waits?: boolean;
   /** True: in a run too the file has a process to itself, whose memory or variables it looks at. Read from the text. */
   readonly alone?: boolean;
+  /**
+   * True: a run takes one of four such files, another one each time; `make test ARGS=--all` takes all. For deaths at each
+   * step, long tables and races, of which each file costs as much as thirty others. Read from the text.
+   */
+  readonly drawn?: boolean;
 }
 
 type Step = () => unknown;

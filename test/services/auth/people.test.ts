@@ -465,8 +465,11 @@ suite('a new password', (t) => {
     const device = deviceToken(people, personId);
     const { token } = await mintPersonLink(people, personId, 'reset');
     const flood = floodOf(70, { known: true, owner: personId });
-    await assert.rejects(signIn(email, 'wrong', anAddress(), device), Unavailable);
-    await assert.rejects(resetPassword(people, token, 'a brand new password'), Unavailable);
+    // At once: the flood is over soon after the first.
+    await Promise.all([
+      assert.rejects(signIn(email, 'wrong', anAddress(), device), Unavailable),
+      assert.rejects(resetPassword(people, token, 'a brand new password'), Unavailable),
+    ]);
     await flood;
     assert.equal(await failuresOf(email, device), 0);
     assert.equal(await resetPassword(people, token, 'a brand new password'), personId);

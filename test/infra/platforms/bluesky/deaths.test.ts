@@ -32,7 +32,7 @@ const publishing = (asked: Asked): Promise<{ readonly said: string; readonly isK
 /** A file that was in a write may be gone after it, so a later attempt uploads it again. */
 const boundaryWasCrossed = (moment: string): boolean => /step boundary|putRecord/.test(moment);
 
-suite('deaths of a post to bluesky', { timeoutMs: 120_000 }, (t) => {
+suite('deaths of a post to bluesky', { drawn: true, timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened;
 

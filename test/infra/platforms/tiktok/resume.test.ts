@@ -16,7 +16,7 @@ const mostGrownBytes = 48 * 1024 * 1024;
 
 type Ended = Extract<Tells, { kind: 'ended' }>;
 
-suite('a killed upload to tiktok', { timeoutMs: 120_000 }, (t) => {
+suite('a killed upload to tiktok', { drawn: true, timeoutMs: 120_000 }, (t) => {
   t(
     '19: of 500 MB costs no second init, at most the part on its way again, and a worker at most 48 MB of memory',
     async () => {

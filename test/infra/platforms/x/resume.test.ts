@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import { suite } from '#test/support/suite.ts';
 import { killedUpload, mostAgainBytes, mostGrownBytes } from './killed-upload.ts';
 
-suite('a killed upload to x', (t) => {
+suite('a killed upload to x', { drawn: true }, (t) => {
   t('of 100 MB costs no second initialize, and a worker at most 48 MB of memory', async () => {
     const { killed, ended, initializes, posts, againBytes } = await killedUpload();
     assert.deepEqual(killed, [null, null]);

@@ -23,7 +23,7 @@ const asGiven = async ({ file, url: _, ...media }: PublishMedia) => ({ file: awa
 
 type Ended = Extract<Tells, { kind: 'ended' }>;
 
-suite('a killed upload to youtube', { timeoutMs: 240_000 }, (t) => {
+suite('a killed upload to youtube', { drawn: true, timeoutMs: 240_000 }, (t) => {
   t('of 2 GB begins one session, and a worker costs at most 48 MB of memory', async () => {
     const world = await youtubeWorld();
     try {
