@@ -3,6 +3,8 @@ import type { Pool } from 'pg';
 /** Moments of a feed: an event of it, whose place in the store cuts every stream of the workspace. */
 
 export interface FeedMoment {
+  /** The newest epoch, which its number is of. */
+  readonly epoch: number;
   readonly sequence: number;
   /** Of that event in the store. */
   readonly position: bigint;
@@ -13,6 +15,7 @@ export interface FeedMoment {
 type Queries = Pick<Pool, 'query'>;
 
 interface Place {
+  readonly epoch: number;
   readonly sequence: string;
   readonly position: string;
   readonly at: Date;
@@ -33,11 +36,13 @@ export const momentOfSequence = async (
 ): Promise<FeedMoment | null> => {
   const { rows } = await pool.query<Place>({
     name: 'moment-of-sequence',
-    text: 'select sequence, position, at from ops.feed_events where workspace_id = $1 and sequence = $2',
+    text: `select (select max(epoch) from ops.feed_epochs) as epoch, sequence, position, at
+      from ops.feed_events where workspace_id = $1 and sequence = $2`,
     values: [workspaceId, sequence],
   });
   const [row] = rows;
-  return row === undefined ? null : { sequence, position: BigInt(row.position), at: row.at.toISOString() };
+  if (row === undefined) return null;
+  return { epoch: row.epoch, sequence, position: BigInt(row.position), at: row.at.toISOString() };
 };
 
 /**
@@ -53,7 +58,7 @@ with recursive search (low, high) as (
   from search s join ops.feed_events e on e.workspace_id = $1 and e.sequence = (s.low + s.high + 1) / 2
   where s.low < s.high
 )
-select f.sequence, f.position, h.size > s.low as "isFollowed",
+select (select max(epoch) from ops.feed_epochs) as epoch, f.sequence, f.position, h.size > s.low as "isFollowed",
   extract(epoch from $2::timestamptz - clock_timestamp())::float8 * 1000 as "aheadMs"
 from search s left join ops.feed_events f on f.workspace_id = $1 and f.sequence = s.low
 left join ops.feed_heads h on h.workspace_id = $1
@@ -79,10 +84,10 @@ export const momentOfInstant = async (
   });
   const [row] = rows;
   if (row === undefined) return null;
-  const { sequence, position, isFollowed, aheadMs } = row;
+  const { epoch = 1, sequence, position, isFollowed, aheadMs } = row;
   const at = new Date(instant).toISOString();
   const moment =
-    sequence == null || position == null ? null : { sequence: Number(sequence), position: BigInt(position), at };
+    sequence == null || position == null ? null : { epoch, sequence: Number(sequence), position: BigInt(position), at };
   return { moment, isFollowed: isFollowed === true, aheadMs };
 };
 
