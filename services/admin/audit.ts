@@ -135,10 +135,13 @@ const notWhole = (findings: readonly string[], more = 0): Error =>
 /** Needs no installation: the same file verifies an export on a machine that has Node alone. */
 export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
   const { verifyExport } = (await import(verifier.href)) as {
-    verifyExport(folder: string, given: { key?: string | undefined; checkpoint?: string | undefined }): Verified;
+    verifyExport(
+      folder: string,
+      given: Readonly<Record<'key' | 'checkpoint' | 'expired', string | undefined>>,
+    ): Verified;
   };
   const { findings, more, ...verified } = verifyExport(path.resolve(given.at(0)), {
-    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint') },
+    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint'), expired: given.flag('expired') },
   });
   if (findings.length > 0) throw notWhole(findings, more);
   return { ...verified, whole: true };
@@ -148,7 +151,9 @@ export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
 export const verifyInstallation = async (admin: Admin, given: Given): Promise<CommandOutput> => {
   const workspaceId = await feedOf(admin, given);
   const file = given.flag('state') ?? `audit-verify-${workspaceId}.json`;
-  const { findings, more, counted, ...verified } = await verifyWorkspace(admin, workspaceId, file);
+  const { findings, more, counted, ...verified } = await verifyWorkspace(admin, workspaceId, file, {
+    expired: new Set(given.flag('expired')?.split(',')),
+  });
   if (findings.length > 0) throw notWhole(findings, more);
   return { ...verified, ...counted, whole: true };
 };

@@ -291,14 +291,14 @@ export const commands: readonly Command[] = [
     run: exportFeed,
   },
   {
-    usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE]',
+    usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE] [--expired KINDS]',
     about: 'names every event of an export that was changed, left out, put in or moved; needs no installation',
     onDisk: (_files, given) => verifyExportOf(given),
   },
   {
-    usage: 'audit verify [--workspace ID] [--test] [--state FILE]',
+    usage: 'audit verify [--workspace ID] [--test] [--state FILE] [--expired KINDS]',
     about:
-      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says',
+      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says; KINDS: streams of which the store drops events by a rule',
     run: verifyInstallation,
   },
   {
