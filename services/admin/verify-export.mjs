@@ -65,13 +65,17 @@ function* linesOf(file) {
 /** A note is a text, an empty line, and a line with the name of the signer and base64 of the key's id and the signature. */
 const readNote = (text) => {
   const [body = '', signature = ''] = text.split('\n\n');
-  const [log = '', size = '', root = ''] = body.split('\n');
+  const [log = '', size = '', root = '', ...more] = body.split('\n');
+  const numberIn = (word) => Number(more.find((line) => line.startsWith(`${word} `))?.split(' ')[1] ?? 0);
   const bytes = Buffer.from(signature.trim().split(' ')[2] ?? '', 'base64');
   return {
     text: `${body}\n`,
     log,
     size: Number(size),
     root,
+    epoch: numberIn('epoch'),
+    // The last event that the restore kept which began the epoch.
+    kept: numberIn('kept'),
     keyId: bytes.subarray(0, 4).toString('hex'),
     signature: bytes.subarray(4),
   };
@@ -176,6 +180,10 @@ export const verifyExport = (folder, { key, checkpoint, expired: kinds = '' } = 
     const kept = readNote(readFileSync(checkpoint, 'utf8'));
     if (!keys.some((one) => isSignedBy(kept, one))) say('the kept checkpoint is not signed by the key');
     if (kept.log !== note.log) say(`the kept checkpoint is of ${kept.log}, the export of ${note.log}`);
+    else if (kept.epoch < note.epoch && kept.size > note.kept)
+      say(
+        `a restore took back the events after ${note.kept}, and began epoch ${note.epoch}: the kept checkpoint has ${kept.size} of epoch ${kept.epoch}`,
+      );
     else if (kept.size > leaves.length)
       say(`the kept checkpoint has ${kept.size} events, the export ${leaves.length}: the end is missing`);
     else if (rootOf(leaves, kept.size).toString('base64') !== kept.root)

@@ -36,6 +36,7 @@ interface Checkpoint {
   readonly epoch: number;
   readonly size: number;
   readonly root: string;
+  readonly kept: number | null;
   readonly note: string;
 }
 
@@ -210,6 +211,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
       );
     const [kept] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
     ok(kept !== undefined && isSigned(kept.note, await keys()));
+    equal(kept.kept, null);
     match(kept.note, new RegExp(`^postline/${workspaceId}\n${kept.size}\n`));
     await newClient(owner, 'Two');
     await rotateFeedKey(world.pool, world.secrets);
@@ -484,6 +486,9 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     const lost = await owner.get(`/events?after=1.${Number(size) + 1}`);
     refused(lost, 400, 'invalid_cursor', []);
     match(lost.text, new RegExp(`read on after 2\\.${size}`));
+    const [signed] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    deepEqual([signed?.epoch, signed?.kept], [2, Number(size)]);
+    match(signed?.note ?? '', new RegExp(`\nepoch 2\nkept ${size}\nsigned `));
     refused(await owner.get('/events?after=2.900000'), 400, 'invalid_cursor', []);
     refused(await owner.get('/events?after=soon'), 400, 'invalid_parameter', ['/after']);
   });
