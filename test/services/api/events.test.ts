@@ -1,13 +1,14 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
-import { noteFollowing, noteRead, noteRebuild, noteSwitched } from '#projections/engine/open-rebuilds.ts';
-import { withRebuildLock } from '#projections/engine/rebuild.ts';
+import { makeShape } from '#projections/engine/rebuild.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses, noteFeedUse } from '#projections/feed/uses.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { restored } from '#runtime/work/restores.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { refused } from '#test/support/composing.ts';
@@ -16,6 +17,8 @@ import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
+import { builds } from '../../projections/shape-builds.ts';
 
 /** The feed of a workspace over REST, as auditors read it. */
 
@@ -452,23 +455,37 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     }
     await until('it has caught up', async () => (await of('clients'))?.eventsBehind === 0);
 
-    const signal = AbortSignal.timeout(60_000);
-    await noteRebuild(world.pool, { name: 'posts', shape: 3, generation: 2 }, 'shape');
-    const readTo = new Date('2026-01-31T08:00:00.000Z');
-    const events = new Map([['posts', 250]]);
-    await noteRead(world.pool, 1_000n, { position: 250n, readTo, size: 1_000, events });
-    const shown = {
-      ...{ reason: 'shape_changed', phase: 'interrupted', progress: 0.25, readTo: readTo.toISOString() },
-      since: (await of('posts'))?.rebuilding?.since,
+    // A build whose campaigns have another shape makes its tables, page by page as the test lets it.
+    const [newer] = builds.newer;
+    const make = (opened: Promise<unknown>, signal: AbortSignal) => {
+      let pages = 0;
+      const readAll: EventStore['readAll'] = async (options) => {
+        pages += 1;
+        if (pages > 1) await opened;
+        return world.eventStore.readAll({ ...options, limit: 100 });
+      };
+      const { pool, log, codec, eventStore } = world;
+      const logger = createLogger('test', 'silent');
+      return makeShape({ pool, log, codec, logger, signal, store: withMembers(eventStore, { readAll }) }, newer);
     };
-    deepEqual((await of('posts'))?.rebuilding, shown);
-    await withRebuildLock(world.pool, 'posts', signal, async () => {
-      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'reading' });
-      await noteFollowing(world.pool, 'posts');
-      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'following', progress: 1 });
+    const dies = new AbortController();
+    const dying = make(once(dies.signal, 'abort'), dies.signal);
+    const reading = await until('the new shape is read', async () => {
+      const found = (await of('campaigns'))?.rebuilding;
+      return Number(found?.progress ?? 0) > 0 ? found : null;
     });
-    equal((await of('media'))?.rebuilding, null);
-    await noteSwitched(world.pool, 'posts');
+    deepEqual([reading.reason, reading.phase], ['shape_changed', 'reading']);
+    ok(Number(reading.progress) < 1 && Date.parse(String(reading.readTo)) > 0, JSON.stringify(reading));
+    const served = await of('campaigns');
+    deepEqual([served?.eventsBehind, (await of('media'))?.rebuilding], [0, null], 'its former rows are served');
+    dies.abort();
+    await rejects(dying);
+    const { reason, since } = reading;
+    const left = (await of('campaigns'))?.rebuilding;
+    deepEqual([left?.reason, left?.since, left?.phase], [reason, since, 'interrupted']);
+    const stop = await make(Promise.resolve(), AbortSignal.timeout(60_000));
+    equal((await of('campaigns'))?.rebuilding, null);
+    await stop?.();
   });
 
   t('refuses a cursor that a restore took back, and says where to read on', async () => {
