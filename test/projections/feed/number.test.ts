@@ -212,6 +212,16 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     await agrees(store);
   });
 
+  t('numbers few events that are many bytes', async () => {
+    const store = new MemoryEventStore();
+    const [workspaceId] = workspaces;
+    for (let made = 0; made < 60; made += 1) {
+      await store.append(`post-${made}`, 'none', [eventOf(workspaceId, 'Any', { text: 'x'.repeat(400_000) })]);
+    }
+    await numbered(store);
+    equal((await rowsOf(workspaceId)).length, 60);
+  });
+
   t('knows the client of an event from the stream', async () => {
     const store = new MemoryEventStore();
     const [workspaceId] = workspaces;
