@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { type FeedEnd, feedEnd, keptOf } from './read.ts';
 
 /** Moments of a feed: an event of it, whose place in the store cuts every stream of the workspace. */
 
@@ -21,19 +22,21 @@ interface Place {
   readonly at: Date;
 }
 
-/** What `asOf` of a query names: an event of an epoch, or null for an instant. `epoch` null: the newest. */
-export const namedEvent = (text: string): { readonly epoch: number | null; readonly sequence: number } | null => {
+/** An event as somebody names it. `epoch` null: the newest. */
+interface NamedEvent {
+  readonly epoch: number | null;
+  readonly sequence: number;
+}
+
+/** What `asOf` of a query or `--at` of a command names: an event of an epoch, or null for an instant. */
+export const namedEvent = (text: string): NamedEvent | null => {
   const [, epoch, sequence] = /^(?:(\d+)\.)?(\d+)$/.exec(text) ?? [];
   if (sequence === undefined) return null;
   return { epoch: epoch === undefined ? null : Number(epoch), sequence: Number(sequence) };
 };
 
 /** Null: the feed has no such event. */
-export const momentOfSequence = async (
-  pool: Queries,
-  workspaceId: string,
-  sequence: number,
-): Promise<FeedMoment | null> => {
+const momentOfSequence = async (pool: Queries, workspaceId: string, sequence: number): Promise<FeedMoment | null> => {
   const { rows } = await pool.query<Place>({
     name: 'moment-of-sequence',
     text: `select (select max(epoch) from ops.feed_epochs) as epoch, sequence, position, at
@@ -44,6 +47,36 @@ export const momentOfSequence = async (
   if (row === undefined) return null;
   return { epoch: row.epoch, sequence, position: BigInt(row.position), at: row.at.toISOString() };
 };
+
+/** An event that the feed does not have, and why. */
+export interface NoMoment {
+  readonly wrong: string;
+  readonly code: 'too_small' | 'too_large' | 'out_of_range';
+}
+
+/** Null: the numbers are being changed by a restore. */
+export const momentOfNamed = async (
+  pool: Queries,
+  workspaceId: string,
+  { epoch, sequence }: NamedEvent,
+): Promise<FeedMoment | NoMoment | null> => {
+  const end: FeedEnd = await feedEnd(pool, workspaceId);
+  if (sequence < 1) return { code: 'too_small', wrong: beforeFirst };
+  if (epoch !== null && epoch > end.epoch) {
+    return { code: 'too_large', wrong: `names no epoch: the newest is ${end.epoch}` };
+  }
+  const kept = epoch === null || epoch === end.epoch ? null : await keptOf(pool, workspaceId, epoch);
+  if (kept !== null && sequence > kept) {
+    const wrong = `names an event that a restore took back: of epoch ${epoch} the events up to ${kept} were kept`;
+    return { code: 'out_of_range', wrong };
+  }
+  if (sequence > end.size) {
+    return { code: 'too_large', wrong: `lies behind the end of the feed, which is ${end.epoch}.${end.size}` };
+  }
+  return momentOfSequence(pool, workspaceId, sequence);
+};
+
+export const beforeFirst = 'lies before the first event of the workspace';
 
 /**
  * `at` never falls along the sequence, so that halving finds the last event that is not later: some 25 reads of the

@@ -304,7 +304,7 @@ export const commands: readonly Command[] = [
   {
     usage: 'audit replay <stream> [--at MOMENT] [--follow] [--workspace ID] [--test]',
     about:
-      'shows the events of a stream, or of all with the word workspace, as of an instant or a sequence, or as they come',
+      'shows the events of a stream, or of all with the word workspace, up to an instant or an event of the feed, or as they come',
     run: replay,
   },
   {

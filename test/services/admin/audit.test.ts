@@ -226,7 +226,18 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
       all.map(({ type }: { type: string }) => type),
       ['ClientCreated', 'ClientUpdated'],
     );
-    deepEqual(await replayed(`client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    const refusals = [
+      ['2020-01-01T00:00:00Z', /lies before the first event of the workspace/],
+      ['9.1', /names no epoch: the newest is 1/],
+      ['soon', /is no instant/],
+    ] as const;
+    await Promise.all(
+      refusals.map(async ([at, why]) => {
+        const { code, output } = await admin('audit', 'replay', `client-${id}`, '--at', at);
+        equal(code, 2, output);
+        match(output, why);
+      }),
+    );
     const feed = await replayed('workspace');
     deepEqual(
       feed.map(({ sequence }: { sequence: number }) => sequence),
@@ -237,7 +248,12 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
       (await replayed(`client-${id}`, '--at', String(created.sequence))).map(({ type }: { type: string }) => type),
       ['ClientCreated'],
     );
-    equal((await replayed('workspace', '--at', '3')).length, 3);
+    equal((await replayed('workspace', '--at', '1.3')).length, 3);
+    const { rows: clock } = await pool.query('select at from ops.feed_events where sequence = $1', [created.sequence]);
+    deepEqual(
+      (await replayed(`client-${id}`, '--at', clock[0].at.toISOString())).map(({ type }: { type: string }) => type),
+      ['ClientCreated'],
+    );
     const following = new Process('services/admin/main.ts', {
       env,
       args: ['audit', 'replay', 'workspace', '--follow'],
