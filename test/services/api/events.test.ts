@@ -144,7 +144,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     ok(events.some(({ type }) => type === 'ClientCreated'));
   });
 
-  t('waits for an event, and is answered when the process drains', async () => {
+  t('waits for an event', async () => {
     const { owner } = await world.agency();
     await numbered();
     const { page } = await read(owner, '?limit=500');
@@ -335,19 +335,21 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     equal(uses.find(({ asked }) => asked === 'thing 3')?.times, 2);
   });
 
+  let large: Awaited<ReturnType<World['agency']>>;
   t('a page of large events ends early, and the next one goes on', async () => {
-    const { owner, workspaceId, memberId } = await world.agency();
+    large = await world.agency();
+    const { owner, workspaceId, memberId } = large;
     const metadata = Buffer.from(
       JSON.stringify({
         ...{ workspaceId, partitionKey: 'p', actor: { type: 'member', id: memberId }, commandId: 'c' },
         ...{ $correlationId: 'c', $causationId: 'c', occurredAt: '2026-01-31T08:00:00.000Z', schemaVersion: 1 },
       }),
     );
-    const large = { large: 'x'.repeat(400_000) };
+    const long = { long: 'x'.repeat(400_000) };
     const streams = [`post-${randomUUID()}`, `post-${randomUUID()}`] as const;
     for (let at = 0; at < 30; at += 1) {
       const [stream, revision] = [streams[at % 2] as string, BigInt(Math.floor(at / 2))];
-      const event = { id: randomUUID(), type: 'PostDrafted', data: Buffer.from(JSON.stringify(large)), metadata };
+      const event = { id: randomUUID(), type: 'PostDrafted', data: Buffer.from(JSON.stringify(long)), metadata };
       await world.eventStore.append(stream, revision === 0n ? 'none' : revision - 1n, [
         { ...event, partitionKey: 'p', workspaceId },
       ]);
@@ -363,6 +365,26 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
         wanted.map(({ id }) => id),
       );
     }
+  });
+
+  t('who takes no lines keeps its place, and a third answer in lines is told to come later', async () => {
+    const { owner } = large;
+    const headers = { authorization: `Bearer ${owner.token}`, accept: 'application/x-ndjson' };
+    const ask = () => fetch(`${world.origin()}/v1/events?form=stored`, { headers });
+    const slow = await Promise.all([ask(), ask()]);
+    deepEqual(
+      slow.map(({ status }) => status),
+      [200, 200],
+    );
+    const third = await ask();
+    deepEqual([third.status, third.headers.get('retry-after')], [503, '5']);
+    equal((await read(owner, '?limit=1')).events.length, 1, 'pages have no part in it');
+    for (const one of slow) await one.body?.cancel();
+    await until('a place is free again', async () => {
+      const { status, body } = await ask();
+      await body?.cancel();
+      return status === 200;
+    });
   });
 
   t('an erased client reads as null, and the proofs stay', async () => {
@@ -470,6 +492,8 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     };
     const dies = new AbortController();
     const dying = make(once(dies.signal, 'abort'), dies.signal);
+    // However this ends, the tables are let go.
+    using _end = { [Symbol.dispose]: () => dies.abort() };
     const reading = await until('the new shape is read', async () => {
       const found = (await of('campaigns'))?.rebuilding;
       return Number(found?.progress ?? 0) > 0 ? found : null;
@@ -508,5 +532,17 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     match(signed?.note ?? '', new RegExp(`\nepoch 2\nkept ${size}\nsigned `));
     refused(await owner.get('/events?after=2.900000'), 400, 'invalid_cursor', []);
     refused(await owner.get('/events?after=soon'), 400, 'invalid_parameter', ['/after']);
+  });
+
+  t('who waits is answered when the process drains, with a cursor to go on behind', async () => {
+    const { owner } = await world.agency();
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const began = performance.now();
+    const waiting = read(owner, `?after=${page?.nextCursor}&wait=15`);
+    stopped.abort();
+    const answered = await waiting;
+    deepEqual([answered.events, answered.page?.nextCursor], [[], page?.nextCursor]);
+    ok(performance.now() - began < 10_000);
   });
 });
