@@ -77,7 +77,8 @@ class Waiting {
   readonly #signal: AbortSignal;
   #events: RecordedEvent[] = [];
   #bytes = 0;
-  #wake: () => void = () => undefined;
+  /** Of the sides that wait: each may be behind the other, so that an end of one wait leaves the other's. */
+  readonly #waits = new Set<() => void>();
 
   constructor(signal: AbortSignal) {
     this.#signal = signal;
@@ -97,7 +98,8 @@ class Waiting {
   /** Waits for the first, and a moment for those behind it; empty at the end. */
   async take(): Promise<readonly RecordedEvent[]> {
     while (this.#events.length === 0 && !this.#signal.aborted) await this.#change();
-    if (this.#events.length < maxBatch && !this.#signal.aborted) await this.#change(lingerMs);
+    const isFull = this.#events.length >= maxBatch || this.#bytes >= maxWaitingBytes;
+    if (!isFull && !this.#signal.aborted) await this.#change(lingerMs);
     if (this.#signal.aborted) return [];
     const batch = this.#events.splice(0, maxBatch);
     for (const { data, metadata } of batch) this.#bytes -= data.length + metadata.length;
@@ -105,18 +107,17 @@ class Waiting {
     return batch;
   }
 
+  #wake(): void {
+    for (const resolve of this.#waits) resolve();
+  }
+
   async #change(withinMs?: number): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const before = this.#wake;
-    // Both sides may wait: one wakes the other.
-    this.#wake = () => {
-      before();
-      resolve();
-    };
+    this.#waits.add(resolve);
     const timer = withinMs === undefined ? undefined : setTimeout(resolve, withinMs);
     await promise;
     clearTimeout(timer);
-    this.#wake = () => undefined;
+    this.#waits.delete(resolve);
   }
 }
 

@@ -50,9 +50,9 @@ export const feedEnd = async (pool: Pick<Pool, 'query'>, workspaceId: string): P
 };
 
 /** The last sequence of a former epoch that every epoch since has kept; null: nothing of it was lost. */
-export const keptOf = async (knex: Knex, workspaceId: string, epoch: number): Promise<number | null> => {
-  const { rows } = await knex.raw<{ rows: { kept: string | null }[] }>(
-    'select min(sequence) as kept from ops.feed_kept where workspace_id = ? and epoch > ?',
+export const keptOf = async (pool: Pick<Pool, 'query'>, workspaceId: string, epoch: number): Promise<number | null> => {
+  const { rows } = await pool.query<{ kept: string | null }>(
+    'select min(sequence) as kept from ops.feed_kept where workspace_id = $1 and epoch > $2',
     [workspaceId, epoch],
   );
   const kept = rows[0]?.kept ?? null;

@@ -30,6 +30,8 @@ export interface FeedCheckpoint {
   readonly size: number;
   /** Base64. */
   readonly root: string;
+  /** The last event that the restore kept which began the epoch; null: none did, or the workspace is younger. */
+  readonly kept: number | null;
   readonly signedAt: string;
   readonly note: string;
 }
@@ -107,8 +109,18 @@ const signerOf = async (pool: Queries, secrets: Secrets): Promise<Signer> => {
 };
 
 /** What a checkpoint says, line by line; the lines behind the root are ours. */
-const bodyOf = (workspaceId: string, { epoch, size, root, signedAt }: Omit<FeedCheckpoint, 'note'>): string =>
-  `${signer}/${workspaceId}\n${size}\n${root}\nepoch ${epoch}\nsigned ${signedAt}\n`;
+const bodyOf = (workspaceId: string, { epoch, size, root, kept, signedAt }: Omit<FeedCheckpoint, 'note'>): string => {
+  const epochs = kept === null ? `epoch ${epoch}` : `epoch ${epoch}\nkept ${kept}`;
+  return `${signer}/${workspaceId}\n${size}\n${root}\n${epochs}\nsigned ${signedAt}\n`;
+};
+
+const keptBy = async (pool: Queries, workspaceId: string, epoch: number): Promise<number | null> => {
+  const { rows } = await pool.query<{ readonly sequence: string }>(
+    'select sequence from ops.feed_kept where workspace_id = $1 and epoch = $2',
+    [workspaceId, epoch],
+  );
+  return rows[0] === undefined ? null : Number(rows[0].sequence);
+};
 
 interface CheckpointRow {
   readonly epoch: number;
@@ -117,10 +129,13 @@ interface CheckpointRow {
   readonly note: string;
 }
 
-const asCheckpoint = ({ epoch, size, signed_at: at, note }: CheckpointRow): FeedCheckpoint => ({
-  ...{ epoch, size: Number(size), signedAt: at.toISOString(), note },
-  root: note.split('\n')[2] ?? '',
-});
+const asCheckpoint = ({ epoch, size, signed_at: at, note }: CheckpointRow): FeedCheckpoint => {
+  const [, kept] = /^kept (\d+)$/m.exec(note) ?? [];
+  return {
+    ...{ epoch, size: Number(size), signedAt: at.toISOString(), note },
+    ...{ root: note.split('\n')[2] ?? '', kept: kept === undefined ? null : Number(kept) },
+  };
+};
 
 /**
  * The checkpoint of that size in that epoch: the one that was signed before, or one signed now. Two for one size cannot be:
@@ -149,7 +164,8 @@ export const checkpointAt = async (
   const { id, key } = await signerOf(pool, secrets);
   const signedAt = new Date(now).toISOString();
   const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
-  const body = bodyOf(workspaceId, { epoch, size, root, signedAt });
+  const kept = await keptBy(pool, workspaceId, epoch);
+  const body = bodyOf(workspaceId, { epoch, size, root, kept, signedAt });
   const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
   await pool.query(
     `insert into ops.feed_checkpoints (workspace_id, epoch, size, signed_at, note) values ($1, $2, $3, $4, $5)

@@ -223,6 +223,21 @@ export const Meta = Named(
         maxLength: 128,
         description: 'Id of the request, for questions about it.',
       }),
+      asOf: Type.Optional(
+        Type.Object(
+          {
+            event: Type.String({
+              description: 'The last event of the feed that the answer counts, `<epoch>.<sequence>`.',
+              examples: ['1.250'],
+            }),
+            at: said(Instant, 'The instant that was asked for; of an event, when it was stored.'),
+          },
+          {
+            description:
+              'The moment that an answer to a question with `asOf` is of; absent in others. `event` as `asOf` of a later call has the same answer, short of a restore.',
+          },
+        ),
+      ),
       warnings: Type.Optional(
         Type.Array(Warning, {
           description:

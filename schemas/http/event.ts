@@ -142,6 +142,10 @@ export const FeedCheckpoint = Named(
       }),
       size: Type.Integer({ minimum: 0, description: 'Events that the feed had.' }),
       root: Base64('Root of the tree over them, base64 of SHA-256.'),
+      kept: said(
+        Nullable(Type.Integer({ minimum: 0 })),
+        'The last event that the restore kept which began the epoch, as the note says it too; null: none did.',
+      ),
       signedAt: said(Instant, 'When it was signed.'),
       note: Type.String({
         description:

@@ -39,7 +39,7 @@ const pageEvents = 500;
 
 /** Members whose values may let somebody in. */
 const secretName = /token|secret|password|authorization|signature|jwt|cookie|credential|(?:access|private|api)_?key/i;
-/** Members that people write. */
+/** Members that people write, where no schema says more of them, such as settings of a network. */
 const texts = new Set([
   'content',
   'text',
@@ -50,29 +50,94 @@ const texts = new Set([
   'altText',
   'name',
   'message',
-  'answer',
 ]);
+/** Members whose schema allows any text, and in which the service or a network puts a word of its own. */
+const codes = new Set([
+  ...[
+    'step',
+    'code',
+    'platformCode',
+    'externalId',
+    'nativeId',
+    'timezone',
+    'type',
+    'id',
+    'changed',
+    'reason',
+    'scopes',
+  ],
+  ...['keyVersion', 'method', 'host', 'path'],
+]);
+const oneWord = /^\S{1,200}$/;
+const identifier = /^[\w.:-]{1,64}$/;
 const hidden = 'x';
 
 /** As long as before, word by word: networks count characters and break lines. */
 const blurred = (text: string): string => text.replace(/[^\s]/gu, hidden);
 
-const redacted = (value: unknown, name: string): unknown => {
-  if (typeof value === 'string') {
-    if (secretName.test(name)) return '…';
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return `${URL.parse(value)?.origin ?? 'https://hidden.invalid'}/hidden`;
-    return texts.has(name) ? blurred(value) : value;
-  }
-  if (Array.isArray(value)) return value.map((one) => redacted(one, name));
-  if (typeof value !== 'object' || value === null) return value;
-  return Object.fromEntries(Object.entries(value).map(([member, one]) => [member, redacted(one, member)]));
+interface Schema {
+  readonly type?: string;
+  readonly anyOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly format?: string;
+  readonly pattern?: string;
+}
+
+const alternatives = (schema: Schema): readonly Schema[] => [
+  schema,
+  ...[...(schema.anyOf ?? []), ...(schema.allOf ?? [])].flatMap(alternatives),
+];
+
+/** What the schemas say of a member; none: it is any JSON. */
+const membersOf = (schemas: readonly Schema[], name: string): readonly Schema[] =>
+  schemas.flatMap((one) => one.properties?.[name] ?? Object.values(one.patternProperties ?? {})).flatMap(alternatives);
+
+/** Whether it can hold nothing that a person wrote. */
+const isClosed = (schemas: readonly Schema[], value: string): boolean =>
+  schemas.some(
+    (one) =>
+      one.enum?.includes(value) === true ||
+      one.const === value ||
+      (one.type === 'string' && (one.format !== undefined || one.pattern !== undefined)),
+  );
+
+const redactedText = (value: string, name: string, schemas: readonly Schema[]): string => {
+  if (secretName.test(name)) return '…';
+  if (/^[a-z][a-z0-9+.-]*:\/\//i.test(value)) return `${URL.parse(value)?.origin ?? 'https://hidden.invalid'}/hidden`;
+  if (isClosed(schemas, value)) return value;
+  const isFreeText = schemas.some(({ type }) => type === 'string');
+  const isCode = isFreeText ? codes.has(name) && oneWord.test(value) : !texts.has(name) && identifier.test(value);
+  return isCode ? value : blurred(value);
 };
 
-const bundled = (event: DecodedEvent): BundledEvent => {
+/**
+ * A text stays where its schema holds it to a form, or where the service or a network puts a code; every other one is blurred, so
+ * that a member which a later release adds is.
+ */
+const redacted = (value: unknown, name: string, schemas: readonly Schema[]): unknown => {
+  if (typeof value === 'string') return redactedText(value, name, schemas);
+  if (Array.isArray(value)) {
+    const items = schemas.flatMap((one) => (one.items === undefined ? [] : alternatives(one.items)));
+    return value.map((one) => redacted(one, name, items));
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([member, one]) => [member, redacted(one, member, membersOf(schemas, member))]),
+  );
+};
+
+export const bundled = (
+  event: Pick<DecodedEvent, 'id' | 'type' | 'revision' | 'stream' | 'data' | 'metadata'>,
+): BundledEvent => {
   const { id, type, revision, metadata } = event;
   const schema = eventCatalogue[kindOf(event.stream)]?.[type]?.schema;
   const personal = schema === undefined ? [] : personalMembers(schema);
-  const data = redacted(event.data, '') as Record<string, unknown>;
+  const data = redacted(event.data, '', schema === undefined ? [] : alternatives(schema)) as Record<string, unknown>;
   for (const member of personal)
     if (typeof data[member] === 'string') data[member] = blurred(String(event.data[member]));
   return { id, type, revision, data, metadata: { ...metadata, actor: { type: metadata.actor.type, id: 'hidden' } } };

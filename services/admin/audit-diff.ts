@@ -2,13 +2,12 @@ import { setImmediate } from 'node:timers/promises';
 import { streamPages } from '#contracts/ports/event-store.ts';
 import { applyEvent, type Model, type Row } from '#projections/engine/model.ts';
 import { type Change, changesOf } from '#projections/feed/changes.ts';
-import { type FeedMoment, momentOfInstant, momentOfSequence, namedEvent } from '#projections/feed/moments.ts';
-import { feedEnd } from '#projections/feed/read.ts';
+import type { FeedMoment } from '#projections/feed/moments.ts';
 import { projections } from '#projections/index.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import { feedOf } from './audit.ts';
+import { feedOf, momentIn } from './audit.ts';
 import type { Admin, CommandOutput, Given, Shown } from './context.ts';
 
 /** What is different in a workspace between two moments: its rows as the folds of the read models make them. */
@@ -29,29 +28,6 @@ const unseen: readonly string[] = [
 const modelOf = new Map(
   projections.flatMap(({ models }) => models).map((model): [string, Model] => [model.kind, model]),
 );
-
-/** @throws UsageError for a moment that is none */
-const momentIn = async (admin: Admin, workspaceId: string, text: string): Promise<FeedMoment> => {
-  const end = await feedEnd(admin.pool, workspaceId);
-  const named = namedEvent(text);
-  if (named === null) {
-    if (!/^\d{4}-/.test(text) || Number.isNaN(Date.parse(text))) {
-      throw new UsageError(
-        `${JSON.stringify(text)} is no instant, such as 2026-01-31T08:00:00Z, and no event of the feed.`,
-      );
-    }
-    const found = await momentOfInstant(admin.pool, workspaceId, new Date(text).toISOString());
-    if (found === null || found.aheadMs > 0) throw new UsageError(`${text} lies in the future.`);
-    if (found.moment === null) throw new UsageError(`${text} lies before the first event of the workspace.`);
-    return found.moment;
-  }
-  if (named.epoch !== null && named.epoch !== end.epoch) {
-    throw new UsageError(`The feed is in epoch ${end.epoch}: name an event of it.`);
-  }
-  const moment = await momentOfSequence(admin.pool, workspaceId, named.sequence);
-  if (moment === null) throw new UsageError(`The feed has no event ${named.sequence}: it ends at ${end.size}.`);
-  return moment;
-};
 
 interface Between {
   readonly stream: string;

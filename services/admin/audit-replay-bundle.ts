@@ -173,7 +173,10 @@ const endOf: Readonly<Record<PublishOutcome['kind'], string>> = {
   unknown: 'TargetOutcomeUnknown',
 };
 
-/** The attempt again, with the sandbox for a network; its steps are decided as a worker's are. */
+/**
+ * The attempt again, with the sandbox for a network; its steps are decided as a worker's are. The sandbox keeps what it made for
+ * ever, perhaps in the database of customers: it is of a target and an account that nobody has, and counts for nobody.
+ */
 const makeAttempt = async (
   sandbox: PlatformAdapter,
   { state, number, claimedAt, fault }: Attempt,
@@ -189,7 +192,8 @@ const makeAttempt = async (
     now = folded(target.decide({ type: 'Checkpoint', ...claim, step, data, deadline }, now), now);
   };
   const ended = AbortSignal.timeout(attemptMs);
-  const { platform, accountId } = state.common;
+  const { platform } = state.common;
+  const accountId = randomUUID();
   const outcome = await sandbox.publish(
     {
       ...{ workspaceId: randomUUID(), targetId: randomUUID(), attempt: number, platform, ...content },

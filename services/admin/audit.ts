@@ -5,6 +5,7 @@ import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { beforeFirst, type FeedMoment, momentOfInstant, momentOfNamed, namedEvent } from '#projections/feed/moments.ts';
 import { type FeedRow, feedEnd, feedPage, recordedOf, textsOf } from '#projections/feed/read.ts';
 import { checkpointAt, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses } from '#projections/feed/uses.ts';
@@ -24,6 +25,31 @@ const noteMs = 2_000;
 export const feedOf = async (admin: Admin, given: Given): Promise<string> => {
   const workspace = await workspaceOf(admin, given.flag('workspace'));
   return given.has('test') ? testTwinIdOf(workspace.id) : workspace.id;
+};
+
+/**
+ * A moment as somebody writes it: an event of the feed as the api takes it, or an instant.
+ * @throws UsageError for a moment that is none
+ */
+export const momentIn = async (
+  { pool }: Pick<Admin, 'pool'>,
+  workspaceId: string,
+  text: string,
+): Promise<FeedMoment> => {
+  const named = namedEvent(text);
+  const isInstant = /^\d{4}-/.test(text) && !Number.isNaN(Date.parse(text));
+  if (named === null && !isInstant) {
+    throw new UsageError(
+      `${JSON.stringify(text)} is no instant, such as 2026-01-31T08:00:00Z, and no event of the feed.`,
+    );
+  }
+  const byInstant = named === null ? await momentOfInstant(pool, workspaceId, new Date(text).toISOString()) : null;
+  const found = named === null ? byInstant?.moment : await momentOfNamed(pool, workspaceId, named);
+  if (byInstant !== null && byInstant.aheadMs > 0) throw new UsageError(`${text} lies in the future.`);
+  if (named === null && found === null) throw new UsageError(`${text} ${beforeFirst}.`);
+  if (found === null || found === undefined) throw new Error('The feed is being numbered anew.');
+  if ('wrong' in found) throw new UsageError(`${text} ${found.wrong}.`);
+  return found;
 };
 
 export interface Walked {
@@ -135,10 +161,13 @@ const notWhole = (findings: readonly string[], more = 0): Error =>
 /** Needs no installation: the same file verifies an export on a machine that has Node alone. */
 export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
   const { verifyExport } = (await import(verifier.href)) as {
-    verifyExport(folder: string, given: { key?: string | undefined; checkpoint?: string | undefined }): Verified;
+    verifyExport(
+      folder: string,
+      given: Readonly<Record<'key' | 'checkpoint' | 'expired', string | undefined>>,
+    ): Verified;
   };
   const { findings, more, ...verified } = verifyExport(path.resolve(given.at(0)), {
-    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint') },
+    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint'), expired: given.flag('expired') },
   });
   if (findings.length > 0) throw notWhole(findings, more);
   return { ...verified, whole: true };
@@ -148,7 +177,9 @@ export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
 export const verifyInstallation = async (admin: Admin, given: Given): Promise<CommandOutput> => {
   const workspaceId = await feedOf(admin, given);
   const file = given.flag('state') ?? `audit-verify-${workspaceId}.json`;
-  const { findings, more, counted, ...verified } = await verifyWorkspace(admin, workspaceId, file);
+  const { findings, more, counted, ...verified } = await verifyWorkspace(admin, workspaceId, file, {
+    expired: new Set(given.flag('expired')?.split(',')),
+  });
   if (findings.length > 0) throw notWhole(findings, more);
   return { ...verified, ...counted, whole: true };
 };

@@ -291,20 +291,20 @@ export const commands: readonly Command[] = [
     run: exportFeed,
   },
   {
-    usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE]',
+    usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE] [--expired KINDS]',
     about: 'names every event of an export that was changed, left out, put in or moved; needs no installation',
     onDisk: (_files, given) => verifyExportOf(given),
   },
   {
-    usage: 'audit verify [--workspace ID] [--test] [--state FILE]',
+    usage: 'audit verify [--workspace ID] [--test] [--state FILE] [--expired KINDS]',
     about:
-      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says',
+      'holds the log, rows, boundaries, approvals, deliveries, figures and files against the events; goes on where FILE says; KINDS: streams of which the store drops events by a rule',
     run: verifyInstallation,
   },
   {
     usage: 'audit replay <stream> [--at MOMENT] [--follow] [--workspace ID] [--test]',
     about:
-      'shows the events of a stream, or of all with the word workspace, as of an instant or a sequence, or as they come',
+      'shows the events of a stream, or of all with the word workspace, up to an instant or an event of the feed, or as they come',
     run: replay,
   },
   {

@@ -1,5 +1,5 @@
 // Verifies an export of a workspace's events without a database, a network or a package: node verify-export.mjs <folder>
-// [--key <verifier>] [--checkpoint <file>]. Exit code: 0 whole, 1 something is wrong, 2 not understood.
+// [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]. Exit code: 0 whole, 1 something is wrong, 2 not understood.
 //
 // An export is a folder:
 //   events.ndjson    one event a line, in the order of the feed
@@ -65,13 +65,17 @@ function* linesOf(file) {
 /** A note is a text, an empty line, and a line with the name of the signer and base64 of the key's id and the signature. */
 const readNote = (text) => {
   const [body = '', signature = ''] = text.split('\n\n');
-  const [log = '', size = '', root = ''] = body.split('\n');
+  const [log = '', size = '', root = '', ...more] = body.split('\n');
+  const numberIn = (word) => Number(more.find((line) => line.startsWith(`${word} `))?.split(' ')[1] ?? 0);
   const bytes = Buffer.from(signature.trim().split(' ')[2] ?? '', 'base64');
   return {
     text: `${body}\n`,
     log,
     size: Number(size),
     root,
+    epoch: numberIn('epoch'),
+    // The last event that the restore kept which began the epoch.
+    kept: numberIn('kept'),
     keyId: bytes.subarray(0, 4).toString('hex'),
     signature: bytes.subarray(4),
   };
@@ -95,7 +99,7 @@ const isSignedBy = (note, verifier) => {
 const maxFindings = 100;
 
 /** Holds the events against the leaves that were signed: says which was changed, left out, put in or moved. */
-const compareEvents = (events, leaves, say) => {
+const compareEvents = (events, leaves, kinds, say) => {
   const places = new Map(leaves.map((leaf, index) => [leaf.toString('base64'), index]));
   const missing = new Set();
   let next = 0;
@@ -115,7 +119,8 @@ const compareEvents = (events, leaves, say) => {
     const wanted = leaves[next]?.toString('base64');
     const named = `${event.type} ${event.id} of ${event.stream}`;
     if (hash === null) {
-      expired += 1;
+      if (kinds.has(String(event.stream).split('-')[0])) expired += 1;
+      else say(`event ${next + 1} is not in the export, only its leaf: ${named} is said to have expired`);
       if (event.sequence !== next + 1)
         say(`event ${event.sequence} is said to have expired, where event ${next + 1} belongs`);
       next += 1;
@@ -148,11 +153,12 @@ const compareEvents = (events, leaves, say) => {
 
 /**
  * @param {string} folder
- * @param {{ key?: string, checkpoint?: string }} [given] a public key that was not taken from the export, and the file of a
- *   checkpoint that was kept elsewhere
+ * @param {{ key?: string, checkpoint?: string, expired?: string }} [given] a public key that was not taken from the export, and the file of a
+ *   checkpoint that was kept elsewhere; kinds of streams of which a rule of the store drops events, with commas: of those alone a
+ *   line without its event is taken
  * @returns what was verified, and every finding; none: the export is whole
  */
-export const verifyExport = (folder, { key, checkpoint } = {}) => {
+export const verifyExport = (folder, { key, checkpoint, expired: kinds = '' } = {}) => {
   const findings = [];
   let more = 0;
   const say = (finding) => {
@@ -174,16 +180,20 @@ export const verifyExport = (folder, { key, checkpoint } = {}) => {
     const kept = readNote(readFileSync(checkpoint, 'utf8'));
     if (!keys.some((one) => isSignedBy(kept, one))) say('the kept checkpoint is not signed by the key');
     if (kept.log !== note.log) say(`the kept checkpoint is of ${kept.log}, the export of ${note.log}`);
+    else if (kept.epoch < note.epoch && kept.size > note.kept)
+      say(
+        `a restore took back the events after ${note.kept}, and began epoch ${note.epoch}: the kept checkpoint has ${kept.size} of epoch ${kept.epoch}`,
+      );
     else if (kept.size > leaves.length)
       say(`the kept checkpoint has ${kept.size} events, the export ${leaves.length}: the end is missing`);
     else if (rootOf(leaves, kept.size).toString('base64') !== kept.root)
       say(`the first ${kept.size} events are not those of the kept checkpoint`);
   }
-  const { counted, expired } = compareEvents(linesOf(at('events.ndjson')), leaves, say);
+  const { counted, expired } = compareEvents(linesOf(at('events.ndjson')), leaves, new Set(kinds.split(',')), say);
   return { log: note.log, events: counted, expired, root: note.root, keyOfExport: key === undefined, findings, more };
 };
 
-const usage = 'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>]';
+const usage = 'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]';
 
 const main = (args) => {
   const [folder, ...flags] = args;
@@ -191,7 +201,7 @@ const main = (args) => {
   let isUnderstood = folder !== undefined && !folder.startsWith('-');
   for (let place = 0; place < flags.length; place += 2) {
     const name = flags[place].slice(2);
-    if ((name !== 'key' && name !== 'checkpoint') || flags[place + 1] === undefined) isUnderstood = false;
+    if (!['key', 'checkpoint', 'expired'].includes(name) || flags[place + 1] === undefined) isUnderstood = false;
     given[name] = flags[place + 1];
   }
   if (!isUnderstood) {

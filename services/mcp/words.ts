@@ -10,14 +10,11 @@ export const many = (count: number, one: string, more = `${one}s`): string => `$
 
 export const Id = (description?: string) =>
   Type.String({ format: 'uuid', ...(description === undefined ? {} : { description }) });
-export const Instant = (description: string) =>
-  Type.String({
-    format: 'date-time',
-    maxLength: 40,
-    description: `${description} With Z or an offset.`,
-  });
+export const Instant = (description?: string) =>
+  Type.String({ format: 'date-time', ...(description === undefined ? {} : { description }) });
 export const PlatformName = (description: string) => Type.Enum([...platforms], { description });
-export const Platforms = (description: string) => Type.Array(Type.Enum([...platforms]), { minItems: 1, description });
+export const Platforms = (description?: string) =>
+  Type.Array(Type.Enum([...platforms]), { minItems: 1, ...(description === undefined ? {} : { description }) });
 export const Text = (maxLength: number, description: string) => Type.String({ maxLength, description });
 export const Maybe = <S extends TSchema>(schema: S) => Type.Optional(schema);
 /** A member that may be null; `description` says what null means where the name leaves that open. */
@@ -74,6 +71,8 @@ export const paging = {
   limit: Maybe(Type.Integer({ minimum: 1, maximum: 50, description: 'Default 10.' })),
   cursor: Maybe(Text(1000, 'nextCursor of the answer before.')),
 };
+/** The same in other tools: `find_clients` describes it, and `moreOf` says in each answer what to do. */
+export const plainPaging = Bare(paging);
 /** Null: there are no more. `moreOf` says what to do with one. */
 export const NextCursor = Nullable(Type.String());
 export const pageOf = ({ limit = 10, cursor }: { limit?: number; cursor?: string }) => ({ limit, cursor });

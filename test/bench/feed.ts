@@ -1,7 +1,7 @@
 /**
  * The feed of a workspace: events numbered a second, read as lines over HTTP as stored and as the domain knows them, exported
  * and verified, beside a read of the same events that discards them (limit); and a proof among 100,000,000 leaves, of which
- * only those that the proof reads are made. Run alone: `node test/bench/feed.ts`.
+ * only those that the proof reads are made; and POST /posts with the numbering beside it and without (limit). Run alone: `node test/bench/feed.ts`.
  */
 import { spawnSync } from 'node:child_process';
 import { randomBytes, randomUUID } from 'node:crypto';
@@ -13,7 +13,9 @@ import { inclusionProof } from '#domain/tree.ts';
 import { numberEvents } from '#projections/feed/number.ts';
 import { subtreesOf } from '#projections/feed/tree.ts';
 import { writeExport } from '#services/admin/audit.ts';
+import { composer } from '#test/support/composing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
+import { startNumbering } from '#test/support/numbering.ts';
 import { postBody } from '#test/support/samples.ts';
 import { type BenchRow, percentile, printRows, spread } from './row.ts';
 
@@ -130,11 +132,43 @@ const provedAmong = async (pool: Pool, leaves: number, rounds: number) => {
   return { p99: percentile(times, 0.99), hashes };
 };
 
+/**
+ * Posts a second over HTTP with the numbering beside them and without it, in turns; what it has to do of former turns is done
+ * before each. It runs in the process of the api here, where it costs the api more than in its own.
+ */
+const postsBeside = async (world: World, turns: number, posts: number) => {
+  const own = await composer(world, ['x']);
+  const rate = async (): Promise<number> => {
+    let left = posts;
+    const started = performance.now();
+    const call = async (): Promise<void> => {
+      while (left-- > 0) {
+        const { status, text } = await world.tester.post('/posts', own.body({ content: `Bench ${randomUUID()}` }));
+        if (status !== 200) throw new Error(text);
+      }
+    };
+    await Promise.all(Array.from({ length: 4 }, call));
+    return (posts * 1_000) / (performance.now() - started);
+  };
+  const [on, off]: [number[], number[]] = [[], []];
+  await rate();
+  for (let turn = 0; turn < 2 * turns; turn += 1) {
+    const isOn = turn % 4 === 0 || turn % 4 === 3;
+    const beside = startNumbering(world);
+    await beside.numbered();
+    if (!isOn) await beside.stop();
+    (isOn ? on : off).push(await rate());
+    if (isOn) await beside.stop();
+  }
+  return { on: spread(on), off: spread(off) };
+};
+
 export const run = async ({ quick }: { readonly quick: boolean }): Promise<BenchRow[]> => {
   const events = quick ? 20_000 : 200_000;
   const rounds = quick ? 1 : 3;
-  const world = await startWorld({ audited: false });
+  const world = await startWorld({ audited: false, rate: { perMinute: 10_000_000, burst: 1_000_000 } });
   try {
+    const { on, off } = await postsBeside(world, quick ? 2 : 10, quick ? 60 : 300);
     await world.stopProjections();
     await fill(world, events);
     const ours = await numbering(world, events);
@@ -169,6 +203,11 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<Bench
     };
     const proof = await provedAmong(world.pool, 100_000_000, quick ? 50 : 3_000);
     return [
+      {
+        ...{ name: 'feed: POST /posts beside the numbering', unit: 'calls/s', ours: on.median, limit: off.median },
+        ...{ goal: '≥ 0.97 of limit', ok: on.median >= 0.97 * off.median },
+        note: `${on.min.toFixed(0)} to ${on.max.toFixed(0)} beside it, ${off.min.toFixed(0)} to ${off.max.toFixed(0)} without`,
+      },
       row(`feed: ${events} events numbered`, [ours], 15_000),
       row('feed: lines as stored', turns.stored, 20_000),
       row('feed: lines as the domain knows them', turns.domain, 8_000),

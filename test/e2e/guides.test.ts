@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { createHmac } from 'node:crypto';
-import { copyFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { stripTypeScriptTypes } from 'node:module';
 import { connect } from 'node:net';
@@ -10,6 +10,7 @@ import path from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type GuideName, guideNames } from '#services/pages/docs/guides.ts';
+import { built } from '#test/support/bundles.ts';
 import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
 import { callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
@@ -109,6 +110,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   let baseUrl = '';
   let clientId = '';
   let mcpUrl = '';
+  let databaseUrl = '';
   const ports: number[] = [];
   const curl = (name: GuideName): readonly string[] => codeOf(name, 'bash', baseUrl);
   const asked = async (code: string | undefined, more: Env = {}): Promise<Result> =>
@@ -117,6 +119,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
 
   t.before(async () => {
     const db = await preparedDatabase();
+    databaseUrl = db.url;
     ports.push(await freePort(), await freePort());
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
@@ -227,8 +230,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   });
 
   t('auditing: curl reads the feed and a note, and the program proves the newest event', async () => {
-    const [page, lines, then, note, ...more] = curl('auditing');
-    assert.deepEqual(more, []);
+    const [page, lines, history, then, , note] = curl('auditing');
     const numbered = await until('events in the feed', async () => {
       const { data } = await asked(page);
       const found = data as unknown as readonly Answer[];
@@ -242,12 +244,58 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const own = { CLIENT_ID: String(made?.stream).replace('client-', ''), SEQUENCE: String(made?.sequence) };
     const { data: client } = await asked(then, own);
     assert.deepEqual([client.id, client.revision, client.accountCount], [own.CLIENT_ID, 0, 0]);
+    const { data: changes } = await asked(history, await published());
+    const entries = changes as unknown as readonly { readonly changes: readonly object[]; readonly actor: object }[];
+    assert.ok(entries.some((one) => one.changes.length > 0 && one.actor !== null));
     const all = (await shell(lines, env)).trim().split('\n');
     assert.ok(all.length >= numbered.length);
     const [{ note: text = '' } = {}] = (await asked(note)).data as unknown as readonly Answer[];
     assert.match(String(text), /^postline\/[\w-]+\n\d+\n/);
     const output = await finished(typescript(onlyCodeOf('auditing', 'ts', baseUrl), env));
     assert.match(output, /^\w+ is event \d+ of \d+: signed true, included true$/m);
+  });
+
+  /** A post that went out before. */
+  const published = async () => {
+    const [target] = (await http().get('/post-targets?status=published&limit=1')).rows;
+    return { POST_ID: String(target?.postId), TARGET_ID: String(target?.id) };
+  };
+
+  t('auditing: what an operator runs says what the page shows, and names what was changed', async () => {
+    const [, , , , diff, , exported, tampered, verified, replayed, bundled, ...more] = curl('auditing');
+    assert.deepEqual(more, []);
+    /** As the npm script runs it, on the sandbox, whose key the page is tried with. */
+    const run = (code: string | undefined, own: Env = {}): Promise<string> => {
+      const main = `"${process.execPath}" "${built(path.join(root, 'services/admin/main.ts'))}" audit`;
+      const onTwin = (code ?? '').replace(/npm run audit -- (export|verify|replay|diff) /g, `${main} $1 --test `);
+      const where = { DATA_DIR: data.dataDir, DATABASE_URL: databaseUrl };
+      return shell(onTwin.replaceAll('npm run audit --', main), { ...where, ...own });
+    };
+    /** What differs from run to run has one form. */
+    const alike = (text: string): readonly string[] =>
+      text
+        .replace(/[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g, 'ID')
+        .replace(/[\w+/]{43}=/g, 'ROOT')
+        .replace(/: \d+ events/, ': N events')
+        .replace(/\b(Un)\w+ ID of [\w]+-ID/g, '$1Type ID of stream')
+        .trim()
+        .split('\n')
+        .map((line) => line.trim());
+    const guide = readFileSync(path.join(root, 'services/pages/docs/guides/auditing.md'), 'utf8');
+    const shown = new Set(alike(guide));
+    for (const code of [exported, tampered]) {
+      const said = alike(await run(code)).slice(-3);
+      for (const line of said) assert.ok(shown.has(line), `the page does not show: ${line}`);
+    }
+    const [signed] = (await http().get('/events/checkpoints?limit=1')).rows as unknown as readonly { size: number }[];
+    const between = await run(diff, { SEQUENCE: String(signed?.size) });
+    assert.match(between, /client-[\da-f-]{36} +made/);
+    assert.match(await run(`${verified} `), /whole +true/);
+    const ids = await published();
+    const replay = await run(replayed, { ...ids, INSTANT: new Date().toISOString() });
+    assert.match(replay, /^ +1 {2}\d{4}-.*Z {2}\w+-[\da-f-]+ 0 {2}\w+/m);
+    assert.match(replay, new RegExp(`^\\{.*"stream":"post-${ids.POST_ID}".*"type":"Post\\w+"`, 'm'));
+    assert.match(await run(bundled, ids), /same +true/);
   });
 
   t('agents: the program composes a post and sees it published', async () => {

@@ -3,8 +3,9 @@
  * store. The networks are outside of what is restored.
  */
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { copyFileSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -155,6 +156,53 @@ suite('from a copy to the last post', { drawn: true, timeoutMs: 240_000 }, (t) =
     return use(pool).finally(() => pool.end());
   };
 
+  /** Of the end of the feed, as somebody keeps it who reads along. */
+  const keptByAuditor = async () => {
+    const { body, status, text } = await http.get('/events/checkpoints?limit=1');
+    assert.equal(status, 200, text);
+    const [checkpoint] = body.data as readonly {
+      readonly size: number;
+      readonly root: string;
+      readonly note: string;
+    }[];
+    assert.ok(checkpoint !== undefined);
+    return checkpoint;
+  };
+  /** What was kept of the lost time gets a clear answer at each door, and none of them takes it for what is there now. */
+  const tellsAuditor = async (lost: { readonly size: number; readonly root: string; readonly note: string }) => {
+    const refused = await http.get(`/events?after=1.${lost.size}`);
+    const [, kept] = /after (\d+): read on after 2\.\1, and count/.exec(refused.text) ?? [];
+    assert.deepEqual([refused.status, refused.body.code], [400, 'invalid_cursor'], refused.text);
+    assert.ok(Number(kept) > 0 && Number(kept) < lost.size, refused.text);
+    const onwards = await http.get(`/events?after=2.${kept}&limit=1`);
+    assert.equal((onwards.rows[0] as { readonly cursor?: string } | undefined)?.cursor, `2.${Number(kept) + 1}`);
+    const asked = '/clients?asOf=1.';
+    const asOf = await http.get(`${asked}${lost.size}`);
+    assert.match(asOf.text, new RegExp(`restore took back: of epoch 1 the events up to ${kept} were kept`));
+    assert.deepEqual((await http.get(`${asked}${kept}`)).body.meta?.asOf?.event, `2.${kept}`);
+    const now = await keptByAuditor();
+    assert.match(now.note, new RegExp(`\nepoch 2\nkept ${kept}\nsigned `));
+    const growth = await http.get(`/events/checkpoints/${lost.size}/growth`);
+    const former = (growth.data as { readonly former?: { readonly root: string } } | undefined)?.former;
+    assert.ok(growth.status === 404 || former?.root !== lost.root, growth.text);
+    const to = path.join(folder, 'export');
+    writeFileSync(path.join(folder, 'kept.txt'), lost.note);
+    await admin(`audit export --test --to ${to}`);
+    const verified = spawnSync(process.execPath, [
+      `${to}/verify-export.mjs`,
+      to,
+      '--checkpoint',
+      path.join(folder, 'kept.txt'),
+    ]);
+    assert.match(
+      String(verified.stdout),
+      new RegExp(
+        `WRONG  a restore took back the events after ${kept}, and began epoch 2: the kept checkpoint has ${lost.size} of epoch 1`,
+      ),
+    );
+    assert.equal(verified.status, 1);
+  };
+
   t('each step of the page does what it says, and nothing goes out twice', async () => {
     assert.deepEqual(
       commands.map((line) => line.split(' ').slice(0, 2).join(' ')),
@@ -218,6 +266,7 @@ suite('from a copy to the last post', { drawn: true, timeoutMs: 240_000 }, (t) =
     };
     await move(moved);
     for (const id of [lost, silent, moved]) await becomes(id, 'published');
+    const kept = await keptByAuditor();
     await down();
     assert.deepEqual(await posts(all), [1, 1, 1, 0, 0, 0]);
 
@@ -261,6 +310,8 @@ suite('from a copy to the last post', { drawn: true, timeoutMs: 240_000 }, (t) =
     const [out] = await ledger(silent);
     await step(2, { TARGET: silent, ID: out?.postId ?? '' });
     await becomes(silent, 'published');
+
+    await tellsAuditor(kept);
 
     await step(3);
     await move(moved);

@@ -174,6 +174,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'pushed-posts.reactions': 'test/services/outcomes/listening.test.ts',
   'outcomes:after-loss': 'test/services/outcomes/listening.test.ts',
   'checkpoint:after-key': 'test/services/admin/audit.test.ts',
+  'audit:verify-kept': 'test/services/admin/audit.test.ts',
   'consume:before-unpark': 'test/services/runtime/consuming/consume.test.ts',
   'fanout:after-skips': 'test/services/runtime/eventing/deaths.test.ts',
   'fanout:before-skips': 'test/services/runtime/eventing/deaths.test.ts',

@@ -59,7 +59,7 @@ export interface Answered {
   readonly body: {
     readonly data?: unknown;
     readonly page?: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
-    readonly meta?: { readonly correlationId: string };
+    readonly meta?: { readonly correlationId: string; readonly asOf?: { readonly event: string; readonly at: string } };
     readonly code?: string;
     readonly errors?: readonly Issue[];
     readonly correlationId?: string;

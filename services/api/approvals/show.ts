@@ -139,14 +139,14 @@ const answerThen = (call: Call<{ readonly id: string }>, asOf: string) =>
   });
 
 const listThen = (call: Call<unknown, Cleaned<typeof ApprovalQuery>>, asOf: string) => {
-  const { status } = call.query;
-  requirePastFilters(call.query, 'clientId', 'status');
+  const { status, postId } = call.query;
+  requirePastFilters(call.query, 'clientId', 'status', 'postId');
   const kind = { model: approvals, births: ['ApprovalRequested'], clientId: pastClientOf(call.query) };
   return inPast(call, asOf, (past) =>
     listPage('listApprovals', call, {
       rows: (page: { readonly after: NewestFirst | null; readonly limit: number }, knex) =>
         pageThen(knex, past, kind, page, async (row) => {
-          if (status?.includes(row.status) === false) return null;
+          if (status?.includes(row.status) === false || (postId !== undefined && row.post_id !== postId)) return null;
           return (await seesPostThen(call, past, row.post_id)) ? renderApprovalRow(row) : null;
         }),
       keyOf,

@@ -136,6 +136,7 @@ export const exampleCheckpoint = {
   epoch: 1,
   size: 250,
   root: hash,
+  kept: null,
   signedAt: feedAt,
   note: `postline/0198a5f0-7c1e-7b10-9c55-3a1d5b6e0000\n250\n${hash}\nepoch 1\nsigned ${feedAt}\n\n\u2014 postline Tm90IGEgcmVhbCBzaWduYXR1cmU=\n`,
 };

@@ -50,7 +50,7 @@ const startOf = async ({ deps, workspaceId, query }: FeedCall, { epoch, size }: 
   if (query.after === undefined) return 0;
   const [named = 0, sequence = 0] = query.after.split('.').map(Number);
   if (named === epoch && sequence <= size) return sequence;
-  const kept = named < epoch ? await keptOf(deps.knex, workspaceId, named) : null;
+  const kept = named < epoch ? await keptOf(deps.pool, workspaceId, named) : null;
   if (named < epoch && kept !== null && sequence <= kept) return sequence;
   const detail =
     named < epoch

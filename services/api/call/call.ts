@@ -186,12 +186,13 @@ const maxWarningsOfEntries = 100;
 /** What the caller should know of the data of an answer, and of the body that it sent. */
 const warningsOf = async (
   { warnings }: Pick<CallTools, 'warnings'>,
-  { operation, principal, notes, query }: Pick<CalledState, 'operation' | 'principal' | 'notes' | 'query'>,
+  { operation, principal, notes }: Pick<CalledState, 'operation' | 'principal' | 'notes'>,
   made: Exclude<Answer, Raw | LineStream>,
 ): Promise<Warned> => {
   if (operation.method === 'GET') {
+    if ('items' in made) return {};
     // What is wrong now says nothing of then.
-    if ('items' in made || 'asOf' in (query as object)) return {};
+    if ('asOf' in made && made.asOf !== undefined) return { asOf: made.asOf };
     const data = (): unknown => ('json' in made ? JSON.parse(made.json) : made.data);
     const own = 'page' in made ? (made.warnings ?? []) : [];
     const found = [...own, ...(await warnings.of((principal ?? nobody).workspaceId, data))].slice(0, maxWarnings);

@@ -94,8 +94,17 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   readonly charge: (requests: number) => Promise<void>;
 }
 
+/** Which moment an answer about the past is of. */
+export interface PastMoment {
+  /** The last event of the feed that it counts, `<epoch>.<sequence>`. */
+  readonly event: string;
+  /** ISO 8601: the instant that was asked for, or when the store took the event. */
+  readonly at: string;
+}
+
 export interface One<Data> {
   readonly data: Data;
+  readonly asOf?: PastMoment;
   /** Revision of the resource's own stream, for ETag. */
   readonly revision?: number;
   readonly replayed?: boolean;
@@ -112,6 +121,7 @@ interface Written {
 }
 export interface Many<Row> {
   readonly data: readonly Row[];
+  readonly asOf?: PastMoment;
   readonly page: { readonly hasMore: boolean; readonly cursor: string | null; readonly nextCursor: string | null };
   /** What the caller should know of the rows. */
   readonly warnings?: readonly Warning[];

@@ -1,6 +1,6 @@
 import type { TObject } from 'typebox';
 import type { Warning } from '#schemas/http/common.ts';
-import type { Answer, Call, Operation } from './operation.ts';
+import type { Answer, Call, Operation, PastMoment } from './operation.ts';
 
 /** Where an allowance tells what is left of it: the headers of an answer. */
 export interface LimitHeaders {
@@ -22,8 +22,9 @@ export interface BodyMeter {
   take(chunk: Buffer): void;
 }
 
-/** Warnings beside the data of an answer: members of its `meta`. */
+/** What stands beside the data of an answer: members of its `meta`. */
 export interface Warned {
+  readonly asOf?: PastMoment;
   readonly warnings?: readonly Warning[];
   /** Beyond these; absent: all are shown. */
   readonly moreWarnings?: number;

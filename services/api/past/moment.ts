@@ -1,12 +1,12 @@
 import { pause } from '#contracts/base/pause.ts';
 import {
+  beforeFirst,
   type FeedMoment,
   hasNumbered,
   momentOfInstant,
-  momentOfSequence,
+  momentOfNamed,
   namedEvent,
 } from '#projections/feed/moments.ts';
-import { type FeedEnd, feedEnd, keptOf } from '#projections/feed/read.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { AsOfInstant } from '#schemas/http/common.ts';
 import { issuesOf } from '#schemas/validator.ts';
@@ -17,32 +17,19 @@ import { badParameter } from '../call/refusal.ts';
 
 type Asking = Pick<Call, 'deps' | 'workspaceId'>;
 
-const beforeAll = () => badParameter('asOf', 'too_small', 'lies before the first event of the workspace');
+const beforeAll = () => badParameter('asOf', 'too_small', beforeFirst);
 const renumbered = () => new Unavailable('The feed is being numbered anew.');
 
 /** @throws Refusal 400 for an event that is not there, or that a restore took back */
-const bySequence = async (
+const byName = async (
   { deps, workspaceId }: Asking,
-  epoch: number | null,
-  sequence: number,
+  named: NonNullable<ReturnType<typeof namedEvent>>,
 ): Promise<FeedMoment> => {
-  const end: FeedEnd = await feedEnd(deps.pool, workspaceId);
-  if (sequence < 1) throw beforeAll();
-  if (epoch !== null && epoch > end.epoch) {
-    throw badParameter('asOf', 'too_large', `names no epoch: the newest is ${end.epoch}`);
-  }
-  const kept = epoch === null || epoch === end.epoch ? null : await keptOf(deps.knex, workspaceId, epoch);
-  if (kept !== null && sequence > kept) {
-    const words = `names an event that a restore took back: of epoch ${epoch} the events up to ${kept} were kept`;
-    throw badParameter('asOf', 'out_of_range', words);
-  }
-  if (sequence > end.size) {
-    throw badParameter('asOf', 'too_large', `lies behind the end of the feed, which is ${end.epoch}.${end.size}`);
-  }
-  const moment = await momentOfSequence(deps.pool, workspaceId, sequence);
+  const found = await momentOfNamed(deps.pool, workspaceId, named);
   // A restore began an epoch between the two statements.
-  if (moment === null) throw renumbered();
-  return moment;
+  if (found === null) throw renumbered();
+  if ('wrong' in found) throw badParameter('asOf', found.code, found.wrong);
+  return found;
 };
 
 /** How long after an instant an event of that instant may still be committed, milliseconds. */
@@ -92,5 +79,5 @@ const byInstant = async (asking: Asking, instant: string): Promise<FeedMoment> =
  */
 export const momentOf = (asking: Asking, asOf: string): Promise<FeedMoment> => {
   const named = namedEvent(asOf);
-  return named === null ? byInstant(asking, asOf) : bySequence(asking, named.epoch, named.sequence);
+  return named === null ? byInstant(asking, asOf) : byName(asking, named);
 };

@@ -5,7 +5,7 @@ import type { FeedMoment } from '#projections/feed/moments.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { inParallel } from '#runtime/work/in-parallel.ts';
 import { CallQueue } from '../call/call-queue.ts';
-import type { Call } from '../call/operation.ts';
+import type { Call, PastMoment } from '../call/operation.ts';
 import { badParameter, Refusal, tooLate } from '../call/refusal.ts';
 import { momentOf } from './moment.ts';
 
@@ -117,19 +117,37 @@ export class Past {
   }
 }
 
-/** Answers a call as of the moment that it asks for, when its workspace has its turn. */
-export const inPast = <T>(asking: Asking, asOf: string, work: (past: Past) => Promise<T>): Promise<T> =>
-  turns.run(asking.principal.liveWorkspaceId, async () => work(new Past(asking, await momentOf(asking, asOf))));
+/** Answers a call as of the moment that it asks for, when its workspace has its turn; the answer says which it is. */
+export const inPast = <T extends object>(
+  asking: Asking,
+  asOf: string,
+  work: (past: Past) => Promise<T>,
+): Promise<T & { readonly asOf: PastMoment }> =>
+  turns.run(asking.principal.liveWorkspaceId, async () => {
+    const moment = await momentOf(asking, asOf);
+    const made = await work(new Past(asking, moment));
+    return { ...made, asOf: { event: `${moment.epoch}.${moment.sequence}`, at: moment.at } };
+  });
 
 /** Members of a query that any list about the past takes. */
 const always: readonly string[] = ['limit', 'cursor', 'asOf'];
 
-/** @throws Refusal 400 for a filter that needs an index over what has changed since */
+/** @throws Refusal 400 for a filter by what only Postgres compares: texts, ignoring case */
 export const requirePastFilters = (query: object, ...taken: readonly string[]): void => {
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || always.includes(name) || taken.includes(name)) continue;
     throw badParameter(name, 'exclusive', `cannot be sent with asOf, which takes ${taken.join(', ') || 'no filter'}`);
   }
+};
+
+/** Whether an instant lies in what `from` and `to` of a list leave. @param at ISO 8601 */
+export const isBetween = (at: string, { from, to }: { readonly from?: string; readonly to?: string }): boolean =>
+  (from === undefined || Date.parse(at) >= upToMs(from)) && (to === undefined || Date.parse(at) < upToMs(to));
+
+/** Milliseconds. A part of one counts as a whole one: no stored instant has any, and Postgres does not drop it. */
+const upToMs = (instant: string): number => {
+  const [, digits = ''] = /\.\d{3}(\d+)/.exec(instant) ?? [];
+  return Date.parse(instant) + (/[1-9]/.test(digits) ? 1 : 0);
 };
 
 /** @throws Refusal 400 */

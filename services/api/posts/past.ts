@@ -23,7 +23,7 @@ import { listPage } from '../call/cursor.ts';
 import type { Call } from '../call/operation.ts';
 import { notFound } from '../call/refusal.ts';
 import { behind, keyOf, pageThen, wasBorn } from '../past/lists.ts';
-import { inPast, type Past, pastClientOf, requirePastFilters } from '../past/past.ts';
+import { inPast, isBetween, type Past, pastClientOf, requirePastFilters } from '../past/past.ts';
 import { plannedTarget } from './answers.ts';
 
 /** Posts and their targets as they were: the streams of the post, its targets, its requests and its campaign together. */
@@ -85,27 +85,36 @@ export const answerPostThen = (call: Asked<unknown>, asOf: string) =>
     return { data: renderPost(found.row, found.targets) };
   });
 
+/** Filters that lists of posts and of their targets have in common. */
+const sharedFilters = ['clientId', 'status', 'platform', 'externalRef', 'from', 'to'] as const;
+
 interface Listing {
   readonly limit: number;
   readonly cursor?: string;
   readonly clientId?: string;
+  readonly status?: readonly string[];
+  readonly platform?: readonly string[];
+  readonly externalRef?: string;
+  readonly from?: string;
+  readonly to?: string;
 }
 
-export const listPostsThen = (
-  call: Call<unknown, Listing & { readonly status?: readonly string[]; readonly platform?: readonly string[] }>,
-  asOf: string,
-) => {
-  const { status, platform } = call.query;
-  requirePastFilters(call.query, 'clientId', 'status', 'platform');
+export const listPostsThen = (call: Call<unknown, Listing & { readonly campaignId?: string }>, asOf: string) => {
+  const { status, platform, campaignId, externalRef } = call.query;
+  requirePastFilters(call.query, ...sharedFilters, 'campaignId');
   const kind = { model: posts, births: ['PostDrafted', 'PostScheduled'], clientId: pastClientOf(call.query) };
   return inPast(call, asOf, (past) =>
     listPage('listPosts', call, {
       rows: (page: Parameters<typeof pageThen>[3], knex) =>
         pageThen(knex, past, kind, page, async (row) => {
-          if (row.status === 'discarded' || !(await seesPostThen(call, past, row.id))) return null;
+          if (row.status === 'discarded' || (externalRef !== undefined && row.external_ref !== externalRef))
+            return null;
+          if (!(await seesPostThen(call, past, row.id))) return null;
           const { row: found, targets } = await postThen(past, row);
           const shown = renderPostRow(found);
-          if (status?.includes(shown.status) === false) return null;
+          if (status?.includes(shown.status) === false || !isBetween(shown.scheduledAt ?? shown.createdAt, call.query))
+            return null;
+          if (campaignId !== undefined && found.campaign_id !== campaignId) return null;
           const isMeant = platform === undefined || targets.some((one) => platform.includes(one.platform));
           return isMeant ? shown : null;
         }),
@@ -186,7 +195,17 @@ const targetsFresh = async (
 const dueFirst = (a: DueFirst, b: DueFirst): number =>
   a.scheduledAt < b.scheduledAt || (a.scheduledAt === b.scheduledAt && a.id < b.id) ? -1 : 1;
 
-type Filters = Listing & { readonly status?: readonly string[]; readonly platform?: readonly string[] };
+type Filters = Listing & { readonly postId?: string; readonly accountId?: string };
+
+const isAsked = (row: TargetRow, { status, platform, postId, accountId }: Filters): boolean =>
+  status?.includes(row.status) !== false &&
+  platform?.includes(row.platform) !== false &&
+  (postId === undefined || row.post_id === postId) &&
+  (accountId === undefined || row.account_id === accountId);
+
+/** The reference of a target's post as it was. */
+const refThen = async (past: Past, row: TargetRow): Promise<string | null> =>
+  (await past.row(posts, row.post_id))?.external_ref ?? null;
 
 /**
  * A page in the order of the times as they were. Those of targets that have not changed since stand in their rows; the
@@ -198,7 +217,7 @@ const targetPage = async (
   knex: Knex,
   { after, limit }: { readonly after: DueFirst | null; readonly limit: number },
 ) => {
-  const { status, platform } = call.query;
+  const { externalRef } = call.query;
   const clientId = pastClientOf(call.query);
   const there = await targetsThere(knex, past, clientId);
   const moved = [
@@ -207,7 +226,7 @@ const targetPage = async (
   ];
   const known = (await past.rows(postTargets, moved)).map(({ id, due_at: at }) => ({ id, scheduledAt: at }));
   const left = [...there.filter(({ changed }) => !changed), ...known]
-    .filter((one) => after === null || dueFirst(after, one) < 0)
+    .filter((one) => isBetween(one.scheduledAt, call.query) && (after === null || dueFirst(after, one) < 0))
     .sort(dueFirst);
   const shown: ReturnType<typeof renderTarget>[] = [];
   for (let from = 0; from < left.length; ) {
@@ -215,8 +234,8 @@ const targetPage = async (
     from += chunk.length;
     const made = await past.each(chunk, async ({ id }) => {
       const row = await past.row(postTargets, id);
-      if (row === null || status?.includes(row.status) === false || platform?.includes(row.platform) === false)
-        return null;
+      if (row === null || !isAsked(row, call.query)) return null;
+      if (externalRef !== undefined && (await refThen(past, row)) !== externalRef) return null;
       if (!(await seesPostThen(call, past, row.post_id))) return null;
       const body = await contentThen(past, row);
       return body === null ? null : renderTarget(row, body);
@@ -232,7 +251,7 @@ const targetPage = async (
 };
 
 export const listTargetsThen = (call: Call<unknown, Filters>, asOf: string) => {
-  requirePastFilters(call.query, 'clientId', 'status', 'platform');
+  requirePastFilters(call.query, ...sharedFilters, 'postId', 'accountId');
   return inPast(call, asOf, (past) =>
     listPage('listPostTargets', call, {
       rows: (page: { readonly after: DueFirst | null; readonly limit: number }, knex) =>

@@ -8,6 +8,7 @@ import { counters } from '#schemas/insights.ts';
 import { reads, tool } from '../tool.ts';
 import {
   Args,
+  Bare,
   Id,
   joined,
   Maybe,
@@ -19,7 +20,7 @@ import {
   Nullable,
   Platforms,
   pageOf,
-  paging,
+  plainPaging,
 } from '../words.ts';
 import {
   asOfWords,
@@ -66,9 +67,9 @@ export const analyticsSummary = tool({
   scopes: ['analytics.read'],
   hints: reads,
   input: Args({
-    clientId: Maybe(Id('Only accounts of this client.')),
+    clientId: Maybe(Id()),
     accountId: Maybe(Id('Only this account.')),
-    platforms: Maybe(Platforms('Only accounts on these networks.')),
+    platforms: Maybe(Platforms()),
     ...window,
     compare: Maybe(
       Type.Enum(['previous', 'previous_weekday'], {
@@ -151,13 +152,13 @@ export const postPerformance = tool({
     postId: Maybe(Id('Only this post, with its targets.')),
     clientId: Maybe(Id('Only posts on accounts of this client.')),
     platforms: Maybe(Platforms('Only on these networks.')),
-    ...window,
+    ...Bare(window),
     sort: Maybe(
       Type.Enum([...counters, 'engagementRate'], {
         description: 'The figure to sort by, the highest first. Absent: the newest post first.',
       }),
     ),
-    ...paging,
+    ...plainPaging,
   }),
   output: Type.Object({
     mode: Mode,

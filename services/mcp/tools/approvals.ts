@@ -69,7 +69,7 @@ export const pendingApprovals = tool({
   scopes: ['approvals.read'],
   hints: reads,
   input: Args({
-    clientId: Maybe(Id('Only posts of this client.')),
+    clientId: Maybe(Id()),
     postId: Maybe(Id('Only this post.')),
     // Each row is read with its post.
     limit: Maybe(Type.Integer({ minimum: 1, maximum: 10, description: 'Rows to answer. Default 5.' })),

@@ -18,7 +18,7 @@ import {
   Nullable,
   PlainKey,
   pageOf,
-  paging,
+  plainPaging,
   Replayed,
   replayedWords,
   Text,
@@ -51,8 +51,8 @@ export const findCampaigns = tool({
   hints: reads,
   input: Args({
     clientId: Maybe(Id('Only campaigns of this client.')),
-    search: Maybe(Text(200, 'Part of the name, ignoring case.')),
-    ...paging,
+    search: Maybe(Type.String()),
+    ...plainPaging,
   }),
   output: Type.Object({
     mode: Mode,
@@ -100,9 +100,9 @@ export const findCampaigns = tool({
 
 const fields = {
   name: Maybe(Text(200, 'Needed to create.')),
-  startsOn: Maybe(Type.String({ format: 'date', description: 'First day.' })),
-  endsOn: Maybe(Type.String({ format: 'date', description: 'Last day.' })),
-  description: Maybe(Text(2000, 'What it is about.')),
+  startsOn: Maybe(Type.String({ format: 'date' })),
+  endsOn: Maybe(Type.String({ format: 'date' })),
+  description: Maybe(Type.String()),
 };
 
 const Change = Args({

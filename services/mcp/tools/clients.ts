@@ -22,6 +22,7 @@ import {
   Platforms,
   pageOf,
   paging,
+  plainPaging,
   Replayed,
   replayedWords,
   Text,
@@ -185,12 +186,12 @@ export const findAccounts = tool({
   scopes: ['accounts.read'],
   hints: reads,
   input: Args({
-    clientId: Maybe(Id('Only accounts of this client.')),
-    platforms: Maybe(Platforms('Only accounts on these networks.')),
+    clientId: Maybe(Id()),
+    platforms: Maybe(Platforms()),
     limits: Maybe(
       Type.Boolean({ description: 'True: also how often each may still publish (“five more times today?”).' }),
     ),
-    ...paging,
+    ...plainPaging,
   }),
   output: Type.Object({
     mode: Mode,

@@ -58,7 +58,7 @@ export const LocalTime = (description: string) =>
   Type.String({ pattern: '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d$', description });
 
 export const when = {
-  scheduledAt: Maybe(Instant('When it goes out, as an instant.')),
+  scheduledAt: Maybe(Instant('When it goes out, as an instant with Z or an offset.')),
   scheduledLocal: Maybe(
     LocalTime(
       'When it goes out, as wall-clock time `2026-01-31T09:00`: in `timezone`, else in the zone of each account, else of its client. Use this where the person says a time of day.',

@@ -109,7 +109,7 @@ export const whatHappened = tool({
   hints: reads,
   input: Args({
     thing: Maybe(Type.Enum(Object.keys(things) as (keyof typeof things)[])),
-    ...Bare({ id: Maybe(Id()), clientId: Maybe(Id()), from: Maybe(Instant('')), to: Maybe(Instant('')) }),
+    ...Bare({ id: Maybe(Id()), clientId: Maybe(Id()), from: Maybe(Instant()), to: Maybe(Instant()) }),
     cursor: Maybe(Type.String()),
   }),
   output: Type.Object({

@@ -11,6 +11,7 @@ import { importMedia, mediaStatus } from './media.ts';
 import { findPosts, findTargets, postStatus } from './posts.ts';
 import { listReports, runReport } from './reports.ts';
 import { cancel, reschedule, retry } from './targets.ts';
+import { whatIf } from './what-if.ts';
 import { networkSettings, whoami } from './workspace.ts';
 
 /** All tools, in the order in which a model reads them: as a post comes to be. */
@@ -20,7 +21,7 @@ export const tools: readonly AnyTool[] = [
   ...[importMedia, mediaStatus],
   ...[previewPost, composePost, revisePost, publishDraft],
   ...[findPosts, findTargets, postStatus, reschedule, retry, cancel, confirmAccount],
-  ...[findCampaigns, changeCampaign],
+  ...[findCampaigns, changeCampaign, whatIf],
   ...[pendingApprovals, showApproval, approvalLink, decideApproval],
   ...[analyticsSummary, postPerformance, listReports, runReport],
   whatHappened,

@@ -16,7 +16,7 @@ import {
   PlainKey,
   Platforms,
   pageOf,
-  paging,
+  plainPaging,
   Replayed,
   replayedWords,
   Text,
@@ -113,8 +113,8 @@ export const mediaStatus = tool({
   input: Args({
     mediaId: Maybe(Id('Only this file.')),
     clientId: Maybe(Id('Only files of this client.')),
-    search: Maybe(Text(200, 'Part of the name, ignoring case.')),
-    ...paging,
+    search: Maybe(Type.String()),
+    ...plainPaging,
   }),
   output: Type.Object({ mode: Mode, assets: Type.Array(Asset), nextCursor: NextCursor, nextStep: Next }),
   run: async (call, { mediaId, clientId, search, ...page }) => {

@@ -18,7 +18,7 @@ import {
   Nullable,
   Platforms,
   pageOf,
-  paging,
+  plainPaging,
   Text,
 } from '../words.ts';
 import { defined } from './composing.ts';
@@ -55,7 +55,7 @@ export const findPosts = tool({
   scopes: ['posts.read'],
   hints: reads,
   input: Args({
-    clientId: Maybe(Id('Only posts of this client.')),
+    clientId: Maybe(Id()),
     campaignId: Maybe(Id('Only posts of this campaign.')),
     statuses: Maybe(
       Type.Array(Type.Enum(postStatuses.filter((one) => one !== 'discarded')), {
@@ -69,7 +69,7 @@ export const findPosts = tool({
     to: Maybe(Instant('Scheduled (a draft: created) before.')),
     search: Maybe(Text(200, 'Part of the text, ignoring case.')),
     externalRef: Maybe(Text(100, 'Only the posts with this reference.')),
-    ...paging,
+    ...plainPaging,
   }),
   output: Type.Object({
     mode: Mode,
@@ -174,7 +174,7 @@ export const findTargets = tool({
     ),
     from: Maybe(Instant('Due at or after.')),
     to: Maybe(Instant('Due before.')),
-    ...paging,
+    ...plainPaging,
   }),
   output: Type.Object({ mode: Mode, targets: Type.Array(Found), nextCursor: NextCursor, nextStep: Next }),
   run: async (call, { statuses, platforms, limit, cursor, ...filters }) => {

@@ -24,7 +24,7 @@ import {
   Nullable,
   PlainKey,
   pageOf,
-  paging,
+  plainPaging,
   Replayed,
   replayedWords,
 } from '../words.ts';
@@ -54,7 +54,7 @@ export const listReports = tool({
     'Lists the saved reports of the workspace. With reportId: its newest runs, and an address of the file of the newest completed one, which works for 15 minutes. Give the address to the person; it needs no sign-in.',
   scopes: ['reports.read'],
   hints: reads,
-  input: Args({ reportId: Maybe(Id('Only this report, with its runs.')), ...paging }),
+  input: Args({ reportId: Maybe(Id('Only this report, with its runs.')), ...plainPaging }),
   output: Type.Object({
     mode: Mode,
     reports: Type.Array(

@@ -1,17 +1,20 @@
-import { deepEqual, equal, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, notDeepEqual, ok, rejects } from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
 import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { consistencyProof, inclusionProof, isConsistent, isIncluded, leafOf, rootOf } from '#domain/tree.ts';
+import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { signEndedDays } from '#projections/feed/daily.ts';
 import { frontierAt } from '#projections/feed/epochs.ts';
 import { numberEvents } from '#projections/feed/number.ts';
-import { checkpointsOf } from '#projections/feed/sign.ts';
+import { checkpointAt, checkpointsOf } from '#projections/feed/sign.ts';
 import { frontierOf, subtreesOf } from '#projections/feed/tree.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
 import { restored } from '#runtime/work/restores.ts';
 import { MemoryEventStore } from '#test/support/event-store/memory.ts';
+import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { random, seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
@@ -55,6 +58,7 @@ interface Row {
   readonly event_id: string;
   readonly stream: string;
   readonly revision: string;
+  readonly position: string;
   readonly client_id: string | null;
   readonly at: Date;
   readonly hash: Buffer;
@@ -62,12 +66,15 @@ interface Row {
 
 suite('the feed', { timeoutMs: 120_000 }, (t) => {
   let pool: pg.Pool;
+  let url = '';
   t.before(async () => {
-    pool = new pg.Pool({ connectionString: (await preparedDatabase()).url, max: 6 });
+    ({ url } = await preparedDatabase());
+    pool = new pg.Pool({ connectionString: url, max: 6 });
   });
   t.after(() => pool.end());
   t.before.each(() => wipe());
 
+  const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const wipe = () =>
     pool.query(`truncate ops.feed_events, ops.feed_heads, ops.feed_subtrees, ops.feed_kept, ops.feed_epochs, ops.restores,
         ops.feed_checkpoints, ops.feed_keys;
@@ -139,6 +146,53 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     equal(rows.length, 0);
   });
 
+  t('one history has the same numbers, leaves and signed root in both event stores', async () => {
+    const choice = random(seeded('stores').seed);
+    const texts = ['{"a": 1}', '{"b":"ü – 🙂"}', JSON.stringify({ long: 'x'.repeat(20_000) })];
+    const history = Array.from({ length: 90 }, (_, made) => {
+      const workspaceId = choice.pick([...workspaces, null]);
+      const events = Array.from({ length: choice.int(1, 5) }, (_, at): EventToAppend => {
+        const one = eventOf(workspaceId, `Type${at}`, { clientId: randomUUID(), body: { content: 'Text.' }, made });
+        // What no codec wrote: other spaces, other characters, bytes that are no text.
+        const other = choice.pick([null, null, ...texts.map((text) => Buffer.from(text)), Buffer.from([0, 255, 254])]);
+        return other === null ? one : { ...one, data: other };
+      });
+      return { stream: `${choice.pick(['post', 'client', 'request', 'target'])}-${randomUUID()}`, events };
+    });
+    const double = await EventStoreDouble.start({});
+    const stores = [
+      await PostgresEventStore.open({ url, schema: 'es_compared' }),
+      new EventStoreDbStore({ url: double.url }),
+    ];
+    try {
+      const found: { readonly positions: readonly unknown[]; readonly feeds: readonly unknown[] }[] = [];
+      for (const store of stores) {
+        for (const { stream, events } of history) await store.append(stream, 'none', events);
+        await wipe();
+        await numbered(store);
+        await agrees(store);
+        const rows = (await Promise.all(workspaces.map(rowsOf))).flat();
+        const places = rows.map(({ sequence, event_id, stream, revision, client_id, hash }) => {
+          return [sequence, event_id, stream, revision, client_id, hash.toString('hex')];
+        });
+        const roots = await Promise.all(
+          workspaces.map(async (workspaceId) => {
+            const size = (await headOf(workspaceId)).size;
+            return (await checkpointAt(pool, secrets, { workspaceId, epoch: 1, size, now: 0 })).root;
+          }),
+        );
+        found.push({ positions: rows.map(({ position }) => position), feeds: [...places, ...roots] });
+      }
+      const [ours, other] = found;
+      ok((ours?.feeds.length ?? 0) > 80);
+      deepEqual(ours?.feeds, other?.feeds);
+      notDeepEqual(ours?.positions, other?.positions, 'the stores have places of their own');
+    } finally {
+      for (const store of stores) await store.close();
+      await double.stop();
+    }
+  });
+
   t('gives the same numbers and hashes again when all of it is lost', async () => {
     const store = new MemoryEventStore();
     await fill(store, 120, 3);
@@ -156,6 +210,16 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     await filling;
     await numbered(store, 3);
     await agrees(store);
+  });
+
+  t('numbers few events that are many bytes', async () => {
+    const store = new MemoryEventStore();
+    const [workspaceId] = workspaces;
+    for (let made = 0; made < 60; made += 1) {
+      await store.append(`post-${made}`, 'none', [eventOf(workspaceId, 'Any', { text: 'x'.repeat(400_000) })]);
+    }
+    await numbered(store);
+    equal((await rowsOf(workspaceId)).length, 60);
   });
 
   t('knows the client of an event from the stream', async () => {
@@ -263,7 +327,6 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     equal((await pool.query('select 1 from ops.feed_epochs')).rowCount, 2);
   });
 
-  const secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`);
   const going = new AbortController().signal;
   const day = 86_400_000;
   /** Makes the first of them events of days before today: so many of each, the oldest day first. */

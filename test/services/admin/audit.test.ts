@@ -5,6 +5,8 @@ import { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:f
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
+import { workspaceOf } from '#contracts/ports/event-store.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { callerOf } from '#test/support/http.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { Process, run, start } from '#test/support/processes.ts';
@@ -39,6 +41,26 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     const made = await owner.post('/clients', { name: `Client ${randomUUID()}`, type: 'brand' });
     equal(made.status, 200, made.text);
     return made.data.id;
+  };
+
+  /** The same change again and again, as the store has it. */
+  const manyChanges = async (clientId: string, count: number): Promise<void> => {
+    equal((await owner.patch(`/clients/${clientId}`, { name: `Renamed ${randomUUID()}` })).status, 200);
+    const store = await PostgresEventStore.open({ url: env.DATABASE_URL ?? '' });
+    try {
+      const [last] = (await store.read(`client-${clientId}`)).slice(-1);
+      if (last === undefined) throw new Error('the client has no events');
+      const { type, data, metadata, revision } = last;
+      const workspaceId = workspaceOf(metadata) ?? '';
+      for (let from = 0; from < count; from += 500) {
+        const events = Array.from({ length: Math.min(500, count - from) }, () => ({
+          ...{ id: randomUUID(), type, data, metadata, workspaceId, partitionKey: clientId, topic: 'clients' },
+        }));
+        await store.append(`client-${clientId}`, revision + BigInt(from), events);
+      }
+    } finally {
+      await store.close();
+    }
   };
 
   t.before(async () => {
@@ -114,6 +136,13 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
     );
     const [moved] = seen('moved', (all) => all.toSpliced(6, 1).toSpliced(9, 0, all[6] as string));
     equal(moved, `WRONG  event 7 was moved behind event 10: ${named(6)}`);
+    const hidden = JSON.stringify({ ...parsed(6), data: undefined, metadata: undefined, expired: true });
+    deepEqual(
+      seen('hidden', (all) => all.with(6, hidden)),
+      [`WRONG  event 7 is not in the export, only its leaf: ${named(6)} is said to have expired`],
+    );
+    const kind = parsed(6).stream.replace(/-.*/, '');
+    match(verified(path.join(scratch, 'hidden'), '--expired', `none,${kind}`).output, /1 of them expired(.*\n)+whole:/);
     const forged = JSON.stringify({ ...JSON.parse(lines[3] as string), id: randomUUID() });
     const [inserted] = seen('inserted', (all) => all.toSpliced(5, 0, forged));
     match(inserted ?? '', /^WRONG {2}an event that was never signed stands behind event 5: /);
@@ -146,9 +175,25 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
   );
 
   t('the installation is held against its own store and all that it signed', async () => {
+    // Killed behind the first page, it goes on there and says of the whole what one says that was never stopped.
+    await manyChanges(await newClient(), 1_100);
+    await numbered();
+    const state = path.join(scratch, 'killed.json');
+    const dies = new Process('services/admin/main.ts', {
+      env: { ...env, POSTLINE_FAULT: 'audit:verify-kept', POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
+      args: ['audit', 'verify', '--state', state],
+    });
+    equal((await dies.exited()).signal, 'SIGKILL', dies.output());
+    const kept = JSON.parse(readFileSync(state, 'utf8')) as { sequence: number; size: number };
+    ok(kept.sequence > 0 && kept.sequence < kept.size, JSON.stringify(kept));
+    const resumed = await admin('audit', 'verify', '--state', state);
+    equal(resumed.code, 0, resumed.output);
+    match(resumed.output, new RegExp(`^going on behind event ${kept.sequence} of ${kept.size}`, 'm'));
     const { output, code } = await admin('audit', 'verify', '--state', path.join(scratch, 'verify.json'));
     equal(code, 0, output);
-    match(output, /whole\s+true/);
+    const verdict = (text: string) => text.slice(text.indexOf('workspaceId'));
+    match(verdict(output), /whole\s+true/);
+    equal(verdict(resumed.output), verdict(output));
     const { rows } = await pool.query(
       "select id, data from es.events where stream like 'client-%' order by position limit 1 offset 3",
     );
@@ -181,7 +226,18 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
       all.map(({ type }: { type: string }) => type),
       ['ClientCreated', 'ClientUpdated'],
     );
-    deepEqual(await replayed(`client-${id}`, '--at', '2020-01-01T00:00:00Z'), []);
+    const refusals = [
+      ['2020-01-01T00:00:00Z', /lies before the first event of the workspace/],
+      ['9.1', /names no epoch: the newest is 1/],
+      ['soon', /is no instant/],
+    ] as const;
+    await Promise.all(
+      refusals.map(async ([at, why]) => {
+        const { code, output } = await admin('audit', 'replay', `client-${id}`, '--at', at);
+        equal(code, 2, output);
+        match(output, why);
+      }),
+    );
     const feed = await replayed('workspace');
     deepEqual(
       feed.map(({ sequence }: { sequence: number }) => sequence),
@@ -192,7 +248,12 @@ suite('audit', { timeoutMs: 180_000 }, (t) => {
       (await replayed(`client-${id}`, '--at', String(created.sequence))).map(({ type }: { type: string }) => type),
       ['ClientCreated'],
     );
-    equal((await replayed('workspace', '--at', '3')).length, 3);
+    equal((await replayed('workspace', '--at', '1.3')).length, 3);
+    const { rows: clock } = await pool.query('select at from ops.feed_events where sequence = $1', [created.sequence]);
+    deepEqual(
+      (await replayed(`client-${id}`, '--at', clock[0].at.toISOString())).map(({ type }: { type: string }) => type),
+      ['ClientCreated'],
+    );
     const following = new Process('services/admin/main.ts', {
       env,
       args: ['audit', 'replay', 'workspace', '--follow'],

@@ -36,6 +36,9 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
   let other: Composer;
   const seen: Seen[] = [];
   const things = new Set<string>();
+  /** Lists that a thing of the first rounds narrows. */
+  const filters = new Set<string>();
+  const farOff = new Date(Date.now() + 10 * 86_400_000).toISOString();
   t.before(async () => {
     world = await startWorld({
       codec: new EventCodec(keys),
@@ -58,6 +61,7 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
   };
   const shownOf = ({ status, body }: Answered): unknown =>
     comparable(status === 200 ? [status, body.data, body.page?.hasMore] : [status, body.code]);
+  const withClient = (list: string): string => `${list}&clientId=${own.clientId}`;
   const lists = (): readonly string[] => [
     ...[own.clientId, other.clientId].flatMap((id) =>
       ['posts', 'post-targets', 'accounts', 'campaigns', 'approvals'].map(
@@ -67,6 +71,9 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     ...['/clients?limit=100', '/clients?archived=true', '/webhooks?limit=100'],
     `/posts?limit=100&clientId=${own.clientId}&status=scheduled,publishing`,
     `/post-targets?limit=3&clientId=${own.clientId}&platform=x`,
+    ...[`/posts?from=${farOff}`, '/posts?externalRef=ours-1'].map(withClient),
+    ...[`/post-targets?to=${farOff}`, '/post-targets?externalRef=ours-1'].map(withClient),
+    ...[...filters],
   ];
   const at = (path: string, asOf: number | string) =>
     by.get(`${path}${path.includes('?') ? '&' : '?'}asOf=${encodeURIComponent(asOf)}`);
@@ -118,11 +125,13 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
       made('/campaigns', { name: 'All', clientId: other.clientId }),
     ]);
     const [first, second, third] = await Promise.all([
-      post({ campaignId: campaign }),
+      post({ campaignId: campaign, externalRef: 'ours-1' }),
       post({ content: 'Second.', campaignId: campaign }),
       post({ content: 'Third.' }),
     ]);
     const draft = (await post({ content: 'Draft.', saveDraft: true })).id;
+    filters.add(`/posts?clientId=${clientId}&campaignId=${campaign}`);
+    filters.add(`/post-targets?clientId=${clientId}&postId=${first.id}&accountId=${own.accounts.x}`);
     await record();
     await Promise.all([
       by.post(`/posts/${first.id}/revise`, { content: 'Better.' }).then(done),
@@ -138,6 +147,7 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     ]);
     await record();
     const held = await post({ content: 'To be approved.', campaignId: campaign });
+    filters.add(`/approvals?clientId=${clientId}&postId=${held.id}`);
     const rejected = await post({ content: 'To be refused.' });
     await record();
     await Promise.all([
@@ -159,9 +169,10 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     const wrong: unknown[] = [];
     for (const { sequence, answers } of seen) {
       for (const [path, then] of answers) {
-        const now = shownOf(await at(path, sequence));
+        const answered = await at(path, sequence);
         try {
-          assert.deepEqual(now, then, `${path} as of ${sequence}`);
+          assert.deepEqual(shownOf(answered), then, `${path} as of ${sequence}`);
+          if (answered.status === 200) assert.equal(answered.body.meta?.asOf?.event, `1.${sequence}`);
         } catch (error) {
           wrong.push(error);
         }
@@ -221,16 +232,20 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
       refused(answered, 400, 'invalid_parameter', ['/asOf']);
       assert.match(answered.text, new RegExp(said), asOf);
     }
-    for (const query of ['search=a', `campaignId=${randomUUID()}`, 'from=2026-01-31T08:00:00Z', 'externalRef=a']) {
-      const answered = await at(`/posts?clientId=${own.clientId}&${query}`, size);
-      refused(answered, 400, 'invalid_parameter', [`/${query.split('=')[0]}`]);
+    for (const list of [`/posts?clientId=${own.clientId}&search=a`, '/clients?search=a']) {
+      const answered = await at(list, size);
+      refused(answered, 400, 'invalid_parameter', ['/search']);
+      assert.match(answered.text, /cannot be sent with asOf, which takes (clientId|type)/);
     }
     for (const noun of ['posts', 'post-targets', 'accounts', 'campaigns', 'approvals']) {
       refused(await at(`/${noun}`, size), 400, 'invalid_parameter', ['/clientId']);
     }
     // Just now: the question waits until no event of that instant can come any more.
     const { rows } = await world.pool.query<{ now: Date }>('select clock_timestamp() as now');
-    assert.equal((await at(path, rows[0]?.now.toISOString() ?? '')).status, 200);
+    const now = rows[0]?.now.toISOString() ?? '';
+    const { status, body } = await at(path, now);
+    assert.deepEqual([status, body.meta?.asOf], [200, { event: `2.${size}`, at: now }]);
+    assert.equal((await by.get(path)).body.meta?.asOf, undefined);
   });
 
   t('an auditor alone may ask, pays for it, and it is noted; a limited key asks about its clients', async () => {

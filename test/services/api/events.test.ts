@@ -1,13 +1,14 @@
-import { deepEqual, equal, match, ok } from 'node:assert/strict';
+import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
+import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
-import type { RecordedEvent } from '#contracts/ports/event-store.ts';
+import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
 import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
-import { noteFollowing, noteRead, noteRebuild, noteSwitched } from '#projections/engine/open-rebuilds.ts';
-import { withRebuildLock } from '#projections/engine/rebuild.ts';
+import { makeShape } from '#projections/engine/rebuild.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses, noteFeedUse } from '#projections/feed/uses.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
+import { createLogger } from '#runtime/process/telemetry.ts';
 import { restored } from '#runtime/work/restores.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { refused } from '#test/support/composing.ts';
@@ -16,6 +17,8 @@ import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
+import { withMembers } from '#test/support/with-members.ts';
+import { builds } from '../../projections/shape-builds.ts';
 
 /** The feed of a workspace over REST, as auditors read it. */
 
@@ -36,6 +39,7 @@ interface Checkpoint {
   readonly epoch: number;
   readonly size: number;
   readonly root: string;
+  readonly kept: number | null;
   readonly note: string;
 }
 
@@ -140,7 +144,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     ok(events.some(({ type }) => type === 'ClientCreated'));
   });
 
-  t('waits for an event, and is answered when the process drains', async () => {
+  t('waits for an event', async () => {
     const { owner } = await world.agency();
     await numbered();
     const { page } = await read(owner, '?limit=500');
@@ -210,6 +214,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
       );
     const [kept] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
     ok(kept !== undefined && isSigned(kept.note, await keys()));
+    equal(kept.kept, null);
     match(kept.note, new RegExp(`^postline/${workspaceId}\n${kept.size}\n`));
     await newClient(owner, 'Two');
     await rotateFeedKey(world.pool, world.secrets);
@@ -330,19 +335,21 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     equal(uses.find(({ asked }) => asked === 'thing 3')?.times, 2);
   });
 
+  let large: Awaited<ReturnType<World['agency']>>;
   t('a page of large events ends early, and the next one goes on', async () => {
-    const { owner, workspaceId, memberId } = await world.agency();
+    large = await world.agency();
+    const { owner, workspaceId, memberId } = large;
     const metadata = Buffer.from(
       JSON.stringify({
         ...{ workspaceId, partitionKey: 'p', actor: { type: 'member', id: memberId }, commandId: 'c' },
         ...{ $correlationId: 'c', $causationId: 'c', occurredAt: '2026-01-31T08:00:00.000Z', schemaVersion: 1 },
       }),
     );
-    const large = { large: 'x'.repeat(400_000) };
+    const long = { long: 'x'.repeat(400_000) };
     const streams = [`post-${randomUUID()}`, `post-${randomUUID()}`] as const;
     for (let at = 0; at < 30; at += 1) {
       const [stream, revision] = [streams[at % 2] as string, BigInt(Math.floor(at / 2))];
-      const event = { id: randomUUID(), type: 'PostDrafted', data: Buffer.from(JSON.stringify(large)), metadata };
+      const event = { id: randomUUID(), type: 'PostDrafted', data: Buffer.from(JSON.stringify(long)), metadata };
       await world.eventStore.append(stream, revision === 0n ? 'none' : revision - 1n, [
         { ...event, partitionKey: 'p', workspaceId },
       ]);
@@ -358,6 +365,26 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
         wanted.map(({ id }) => id),
       );
     }
+  });
+
+  t('who takes no lines keeps its place, and a third answer in lines is told to come later', async () => {
+    const { owner } = large;
+    const headers = { authorization: `Bearer ${owner.token}`, accept: 'application/x-ndjson' };
+    const ask = () => fetch(`${world.origin()}/v1/events?form=stored`, { headers });
+    const slow = await Promise.all([ask(), ask()]);
+    deepEqual(
+      slow.map(({ status }) => status),
+      [200, 200],
+    );
+    const third = await ask();
+    deepEqual([third.status, third.headers.get('retry-after')], [503, '5']);
+    equal((await read(owner, '?limit=1')).events.length, 1, 'pages have no part in it');
+    for (const one of slow) await one.body?.cancel();
+    await until('a place is free again', async () => {
+      const { status, body } = await ask();
+      await body?.cancel();
+      return status === 200;
+    });
   });
 
   t('an erased client reads as null, and the proofs stay', async () => {
@@ -450,23 +477,39 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     }
     await until('it has caught up', async () => (await of('clients'))?.eventsBehind === 0);
 
-    const signal = AbortSignal.timeout(60_000);
-    await noteRebuild(world.pool, { name: 'posts', shape: 3, generation: 2 }, 'shape');
-    const readTo = new Date('2026-01-31T08:00:00.000Z');
-    const events = new Map([['posts', 250]]);
-    await noteRead(world.pool, 1_000n, { position: 250n, readTo, size: 1_000, events });
-    const shown = {
-      ...{ reason: 'shape_changed', phase: 'interrupted', progress: 0.25, readTo: readTo.toISOString() },
-      since: (await of('posts'))?.rebuilding?.since,
+    // A build whose campaigns have another shape makes its tables, page by page as the test lets it.
+    const [newer] = builds.newer;
+    const make = (opened: Promise<unknown>, signal: AbortSignal) => {
+      let pages = 0;
+      const readAll: EventStore['readAll'] = async (options) => {
+        pages += 1;
+        if (pages > 1) await opened;
+        return world.eventStore.readAll({ ...options, limit: 100 });
+      };
+      const { pool, log, codec, eventStore } = world;
+      const logger = createLogger('test', 'silent');
+      return makeShape({ pool, log, codec, logger, signal, store: withMembers(eventStore, { readAll }) }, newer);
     };
-    deepEqual((await of('posts'))?.rebuilding, shown);
-    await withRebuildLock(world.pool, 'posts', signal, async () => {
-      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'reading' });
-      await noteFollowing(world.pool, 'posts');
-      deepEqual((await of('posts'))?.rebuilding, { ...shown, phase: 'following', progress: 1 });
+    const dies = new AbortController();
+    const dying = make(once(dies.signal, 'abort'), dies.signal);
+    // However this ends, the tables are let go.
+    using _end = { [Symbol.dispose]: () => dies.abort() };
+    const reading = await until('the new shape is read', async () => {
+      const found = (await of('campaigns'))?.rebuilding;
+      return Number(found?.progress ?? 0) > 0 ? found : null;
     });
-    equal((await of('media'))?.rebuilding, null);
-    await noteSwitched(world.pool, 'posts');
+    deepEqual([reading.reason, reading.phase], ['shape_changed', 'reading']);
+    ok(Number(reading.progress) < 1 && Date.parse(String(reading.readTo)) > 0, JSON.stringify(reading));
+    const served = await of('campaigns');
+    deepEqual([served?.eventsBehind, (await of('media'))?.rebuilding], [0, null], 'its former rows are served');
+    dies.abort();
+    await rejects(dying);
+    const { reason, since } = reading;
+    const left = (await of('campaigns'))?.rebuilding;
+    deepEqual([left?.reason, left?.since, left?.phase], [reason, since, 'interrupted']);
+    const stop = await make(Promise.resolve(), AbortSignal.timeout(60_000));
+    equal((await of('campaigns'))?.rebuilding, null);
+    await stop?.();
   });
 
   t('refuses a cursor that a restore took back, and says where to read on', async () => {
@@ -484,7 +527,22 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     const lost = await owner.get(`/events?after=1.${Number(size) + 1}`);
     refused(lost, 400, 'invalid_cursor', []);
     match(lost.text, new RegExp(`read on after 2\\.${size}`));
+    const [signed] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    deepEqual([signed?.epoch, signed?.kept], [2, Number(size)]);
+    match(signed?.note ?? '', new RegExp(`\nepoch 2\nkept ${size}\nsigned `));
     refused(await owner.get('/events?after=2.900000'), 400, 'invalid_cursor', []);
     refused(await owner.get('/events?after=soon'), 400, 'invalid_parameter', ['/after']);
+  });
+
+  t('who waits is answered when the process drains, with a cursor to go on behind', async () => {
+    const { owner } = await world.agency();
+    await numbered();
+    const { page } = await read(owner, '?limit=500');
+    const began = performance.now();
+    const waiting = read(owner, `?after=${page?.nextCursor}&wait=15`);
+    stopped.abort();
+    const answered = await waiting;
+    deepEqual([answered.events, answered.page?.nextCursor], [[], page?.nextCursor]);
+    ok(performance.now() - began < 10_000);
   });
 });

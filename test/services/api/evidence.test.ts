@@ -12,7 +12,7 @@ import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { type Composer, composer, refused } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
-import { startNumbering } from '#test/support/numbering.ts';
+import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 
@@ -32,13 +32,17 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
   let world: World;
   let by: Caller;
   let own: Composer;
+  let numbering: Numbering | undefined;
   t.before(async () => {
     world = await startWorld({ codec: new EventCodec(keys) });
     by = world.tester;
     own = await composer(world, ['x', 'bluesky']);
     await by.patch(`/clients/${own.clientId}`, { approvalRequired: true });
   });
-  t.after(() => world?.close());
+  t.after(async () => {
+    await numbering?.stop();
+    await world?.close();
+  });
 
   const submitted = async (more: Readonly<Record<string, unknown>> = {}) => {
     const made = await by.post('/posts', own.body(more));
@@ -230,13 +234,22 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
       return { postId: data.id, approvalId: String(data.approvalId), targetId };
     };
     const sent = await send('Held against events.', true);
-    const numbering = startNumbering(world);
+    numbering = startNumbering(world);
+    const { numbered } = numbering;
     const folder = mkdtempSync(path.join(tmpdir(), 'verify-'));
     const state = path.join(folder, 'state.json');
     const { deps, pool, eventStore, codec, store, log, secrets, operator } = world;
-    const verified = async ({ stop, ...pace }: { pageEvents: number; noteMs: number; stop?: number }) => {
+    const verified = async ({
+      stop,
+      ...pace
+    }: {
+      pageEvents: number;
+      noteMs: number;
+      stop?: number;
+      expired?: ReadonlySet<string>;
+    }) => {
       await world.settled();
-      await numbering.numbered();
+      await numbered();
       const stopped = new AbortController();
       let noted = 0;
       const note = (): void => {
@@ -283,6 +296,21 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
       `update ${clients} set name = rtrim(name, '!') where id = '${client.clientId}'`,
       [/^the row [\w-]+ of clients is not what client-[\w-]+ says: name$/],
     );
+    // No rule of ours drops events: one that the store lost was taken out, unless the auditor names the kind of its stream.
+    await pool.query(`create table public.taken as select * from es.event_rows where stream = 'client-${client.clientId}'
+      and revision = 1`);
+    const taken = await pool.query('select id from public.taken');
+    await pool.query('delete from es.event_rows where id = (select id from public.taken)');
+    const lost = await found();
+    assert.match(
+      lost[0] ?? '',
+      new RegExp(`^event \\d+ \\(ClientUpdated ${taken.rows[0].id} of client-[\\w-]+\\) is gone`),
+    );
+    const asExpired = await verified({ ...atOnce, expired: new Set(['client']) });
+    assert.deepEqual([lost.length, asExpired.expired, asExpired.findings], [1, 1, []]);
+    await pool.query('insert into es.event_rows select * from public.taken');
+    await pool.query('drop table public.taken');
+    assert.deepEqual(await found(), []);
     const media = `read.media_v${live.get('media')}`;
     const other = randomUUID();
     await named(
@@ -317,7 +345,6 @@ suite('the evidence of an approval', { timeoutMs: 60_000 }, (t) => {
       (await found()).join('\n'),
       new RegExp(`target-${sent.targetId} crossed the boundary of attempt 1 a second time, at revision \\d+`),
     );
-    await numbering.stop();
     rmSync(folder, { recursive: true });
   });
 });

@@ -97,6 +97,7 @@ suite('the doors of all tools', (t) => {
       confirm_account: { accountId: closed.accounts.x },
       find_campaigns: { clientId, search: 'closed' },
       change_campaign: { action: 'delete', campaignId: campaign.id },
+      what_if: { clientId, cadence: [{ perDay: 1 }] },
       pending_approvals: { clientId },
       show_approval: { approvalId },
       decide_approval: { approvalId, decision: 'approve', contentHash },

@@ -440,6 +440,15 @@ suite('requests of people', (t) => {
     return csv.toString();
   };
 
+  request('“Would twice a day on X still work for the bakery?”', async (agent) => {
+    const soon = Date.now() + 3 * day;
+    for (const n of [0, 1, 2]) await scheduled(bakery, new Date(soon + n * 30 * minute).toISOString());
+    const { clientId } = await agent.client('bakery');
+    const { changed, lines } = await agent.ask('what_if', { clientId, cadence: [{ platform: 'x', perDay: 2 }] });
+    assert.ok(Number(changed) >= 1, String(lines));
+    assert.match(String(lines), /- x target .*→ goes_out .*cadence_reached/);
+  });
+
   request('“Run the monthly report and give me the file”', async (agent) => {
     const reportId = randomUUID();
     const name = `Monthly ${randomUUID()}`;

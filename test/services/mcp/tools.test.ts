@@ -515,6 +515,34 @@ suite('mcp tools', (t) => {
     assert.equal((await world.tester.get(`/campaigns/${campaignId}`)).status, 404);
   });
 
+  t('what_if says what another pace, quota or a moved campaign would do, and writes nothing', async () => {
+    const paced = await composer(world, ['x'], { name: 'Paced' });
+    const { campaignId } = await use('change_campaign', { action: 'create', name: 'Paced', clientId: paced.clientId });
+    const at = Date.parse(tomorrow());
+    const posts: string[] = [];
+    for (const n of [0, 1]) {
+      const scheduledAt = new Date(at + n * 600_000).toISOString();
+      const args = { clientId: paced.clientId, campaignId, action: 'schedule', scheduledAt, content: `Paced ${n}` };
+      posts.push(String((await use('compose_post', args)).postId));
+    }
+    await world.settled();
+    const before = await world.head();
+    const slower = await use('what_if', { clientId: paced.clientId, cadence: [{ platform: 'x', perDay: 1 }] });
+    const [head = '', change = '', ...rest] = slower.lines as readonly string[];
+    assert.deepEqual([slower.changed, head.startsWith('1 target of 2 until ')], [1, true], head);
+    assert.match(
+      change,
+      new RegExp(`^- x target [\\w-]+ of post ${posts[1]}: goes_out .* → goes_out .*cadence_reached`),
+    );
+    assert.deepEqual(rest, [`- composed anew, post ${posts[1]}: taken → cadence_exceeded`]);
+    const moved = await use('what_if', { clientId: paced.clientId, shift: { campaignId, days: 1 } });
+    assert.equal(moved.changed, 2);
+    const none = await use('what_if', { clientId: paced.clientId, quota: 0 });
+    assert.match(String(none.lines), /of any number → \d+ of 0, \d+ over it/);
+    refused(await mcp.call('what_if', { clientId: paced.clientId }), 'validation_failed');
+    assert.deepEqual(await world.eventsAfter(before), []);
+  });
+
   t('analytics_summary says the window, its zone and its age back; unknown is a word, never 0', async () => {
     const write = (table: TableName, row: object) =>
       house.client.insert({ table: tableOf(table, 1), values: [row], format: 'JSONEachRow' });

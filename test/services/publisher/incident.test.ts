@@ -2,11 +2,13 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { type Bundle, bundleOf } from '#services/admin/audit-bundle.ts';
+import type { PostBody } from '#schemas/post.ts';
+import { type Bundle, bundled, bundleOf } from '#services/admin/audit-bundle.ts';
 import { playBundle, readBundle } from '#services/admin/audit-replay-bundle.ts';
 import type { Admin } from '#services/admin/context.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { PublishingWorld } from '#test/support/publishing.ts';
+import { postBody } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 
 /**
@@ -14,6 +16,7 @@ import { suite } from '#test/support/suite.ts';
  * in the same way today. To keep an incident as a test, put its bundle there.
  */
 
+const accountId = '0198a5f0-7c1e-7b10-9c55-3a1d5b6e0001';
 const incidents = path.resolve(import.meta.dirname, '../../fixtures/incidents');
 
 suite('a bundle of an incident', { timeoutMs: 120_000 }, (t) => {
@@ -46,14 +49,58 @@ suite('a bundle of an incident', { timeoutMs: 120_000 }, (t) => {
     ),
   });
 
+  /** What the sandbox keeps of the account of a bundle. */
+  const madeOn = async (bundle: Bundle): Promise<number> => {
+    const [account = ''] = Object.keys(bundle.streams).filter((stream) => stream.startsWith('account-'));
+    const { rowCount } = await world.pool.query('select from sandbox.ledger where account_id = $1 or target_id = $2', [
+      account.replace('account-', ''),
+      bundle.targetId,
+    ]);
+    return rowCount ?? 0;
+  };
+
+  t('a text that a person or a network wrote is in no place of it, whatever its member is called', () => {
+    const words = 'Nobody may read these words';
+    const about = { id: 'e', revision: 0, metadata: { actor: { type: 'member', id: 'm' } } };
+    const of = (stream: string, type: string, data: object) =>
+      JSON.stringify(bundled({ ...about, stream, type, data } as unknown as Parameters<typeof bundled>[0]));
+    const overrides = { title: words, boardId: 'b-1', visibility: 'public', other: { deep: [words] } };
+    const variants = [
+      { platform: 'x', contentOverride: words, mediaIds: null, overrides },
+    ] as unknown as PostBody['variants'];
+    const body = postBody({ content: words, variants, mediaAltTexts: { [accountId]: words } });
+    const drafted = of('post-1', 'PostDrafted', {
+      clientId: accountId,
+      createdBy: { type: 'member', id: accountId },
+      body,
+    });
+    const failure = { code: 'refused', message: words, platformCode: '190', platformMessage: words, permanent: true };
+    const failed = of('target-1', 'TargetFailed', { attempt: 1, takeover: 0, failure });
+    const step = of('target-1', 'TargetPublishCheckpointed', {
+      ...{
+        attempt: 1,
+        takeover: 0,
+        step: 'boundary',
+        data: { handle: 'h-1', said: words, token: 'abc' },
+        deadline: null,
+      },
+    });
+    for (const text of [drafted, failed, step]) assert.doesNotMatch(text, /Nobody|these|abc/);
+    for (const kept of ['"b-1"', '"public"', '"x"', accountId, '"UTC"']) assert.ok(drafted.includes(kept), drafted);
+    for (const kept of ['"refused"', '"190"']) assert.ok(failed.includes(kept), failed);
+    for (const kept of ['"boundary"', '"h-1"']) assert.ok(step.includes(kept), step);
+  });
+
   t('has no text and nobody in it, is decided again as it was, and names what differs', async () => {
     const bundle = await incident();
     const text = JSON.stringify(bundle);
     assert.doesNotMatch(text, /Nobody|sandbox:rate_limit/);
+    const before = await madeOn(bundle);
     const played = await playBundle(bundle, world.sandbox);
     assert.deepEqual(played.differences, []);
     assert.equal(played.attempts, 2);
     assert.ok(played.decided >= 5, text);
+    assert.equal(await madeOn(bundle), before, 'a play makes nothing on an account of somebody');
 
     const otherAttempt = changed(bundle, (_, { type, data }) =>
       type === 'TargetPublished' ? { ...data, attempt: 7 } : data,
