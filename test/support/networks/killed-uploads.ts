@@ -6,10 +6,11 @@ import type { NetworkApp } from '#infra/platforms/kit/app.ts';
 import { appOf } from '#infra/platforms/kit/app.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import type { Platform } from '#schemas/common.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
 import { facebookWorld } from './facebook/world.ts';
 import { type KilledUpload, killedUpload } from './killed-upload.ts';
 import { appOf as tiktokAppOf, tiktokWorld } from './tiktok/world.ts';
-import { mediaOf, xWorld } from './x/world.ts';
+import { xWorld } from './x/world.ts';
 import { youtubeWorld } from './youtube/world.ts';
 
 /** What the network has in the end. The small video of the last worker does not count. */
