@@ -21,7 +21,10 @@ const parts: Readonly<Record<string, Part>> = {
     says: 'what 100,000 accounts of ten networks ask of each app in a night, by a simulated clock',
     run: nights,
   },
-  upload: { says: 'memory of a video of 100 MB whose worker is killed', run: upload },
+  upload: {
+    says: 'memory of a large video to each network that takes one in parts, whose worker is killed',
+    run: upload,
+  },
 };
 
 export const run = ({ quick }: { readonly quick: boolean }): Promise<readonly BenchRow[]> =>

@@ -10,7 +10,6 @@ import type { Bound } from '../kit/network.ts';
 import {
   callsOf,
   dayIn,
-  dayMs,
   daysOf,
   figuresOfMissing,
   insightsGiven,
@@ -18,7 +17,7 @@ import {
   newestOf,
   postByPost,
 } from '../meta/figures.ts';
-import { isGone, isMediaId, secondOf } from '../meta/graph.ts';
+import { dayMs, isGone, isMediaId, secondOf } from '../meta/graph.ts';
 import { profileOfPage } from '../meta/login.ts';
 import { listIn, membersOf } from '../shared/members.ts';
 import { filesOf } from './post.ts';
@@ -88,8 +87,7 @@ export const accountFigures =
     const { externalId: page } = account;
     const who = await call(page, { fields: 'id,name,username,followers_count,picture{url}' });
     if (who.kind !== 'ok') return withoutFigures(who, clock());
-    const since = clock() - (accountDays + 1) * dayMs;
-    const span = { period: 'day', since: secondOf(since), until: secondOf(clock()) };
+    const span = { period: 'day', since: secondOf(clock() - (accountDays + 1) * dayMs), until: secondOf(clock()) };
     const data = await insightsGiven(call, `${page}/insights`, ofDay, span);
     if ('kind' in data) return withoutFigures(data, clock());
     const former = await insightsGiven(call, `${page}/insights`, ofDayOnce, span);

@@ -4,7 +4,7 @@ import type { Ask } from '../kit/client.ts';
 import { behindCover, commentTooLate, failureOf } from '../kit/errors.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
 import { removalBy } from '../kit/removal.ts';
-import { subjectOf } from '../kit/upload.ts';
+import { subjectOf, wholeOf } from '../kit/upload.ts';
 import { at, isMediaId, reading } from '../meta/graph.ts';
 import { offerOfLogin } from '../meta/login.ts';
 import { accountFigures, postFigures } from './figures.ts';
@@ -31,10 +31,7 @@ const setCover =
     }
     const ask: Ask = {
       ...{ method: 'POST', path: at(`${video}/thumbnails`), query: { is_preferred: 'true' } },
-      form: {
-        ...{ fields: {}, name: 'source', type: cover.contentType },
-        file: { path: await cover.file(), start: 0, end: cover.bytes },
-      },
+      form: { fields: {}, name: 'source', type: cover.contentType, file: await wholeOf(cover) },
     };
     const answer = await client.call(subject, ask, signal);
     return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());

@@ -1,22 +1,17 @@
 import type { Checkpoint, HandOverRequest, NativeScheduler, VerifyOutcome } from '#contracts/ports/platform.ts';
-import { failureOf, membersAt, undecidedBy } from '../kit/errors.ts';
-import { askMs, changesOf } from '../kit/native.ts';
+import { failureOf, membersAt } from '../kit/errors.ts';
+import { changesOf } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
-import { subjectOf } from '../kit/upload.ts';
-import { at, isGone, reading, secondOf } from '../meta/graph.ts';
+import { at, secondOf } from '../meta/graph.ts';
 import type { Members } from '../shared/members.ts';
-import { isOut, isUntouched, postIdOf, reconcile, scheduledAs, videoIn, videoOf } from './find.ts';
-import { failureIn, isVideo, shownOf, wayOf } from './post.ts';
+import { type Found, foundOf, postIdOf, reconcile, scheduledAs, videoFields } from './find.ts';
+import { failureIn, isOut, isUntouched, isVideo, shownOf, wayOf } from './post.ts';
 import { badTime, handOver } from './publish.ts';
 import { isPostId } from './tables.ts';
 
 /** Facebook's own scheduler: a post that is not published, with the second at which it will be. */
 
 const postFields = 'is_published,scheduled_publish_time,created_time,permalink_url';
-
-type Seen =
-  | { readonly kind: 'found'; readonly one: Members; readonly isOut: boolean }
-  | Exclude<VerifyOutcome, { readonly kind: 'scheduled' | 'published' | 'failed' }>;
 
 /** Milliseconds since the epoch; null: it has no time. A post names the second as a number, a video as a date. */
 const dueOf = (one: Members): number | null => {
@@ -25,23 +20,18 @@ const dueOf = (one: Members): number | null => {
   return Number.isNaN(ms) ? null : ms;
 };
 
-const seenOf = async (bound: Bound, request: HandOverRequest, id: string): Promise<Seen> => {
-  if (isVideo(wayOf(request))) {
-    const found = await videoOf(bound, request, id);
-    return found.kind === 'video' ? { kind: 'found', one: found.video, isOut: isOut(found.video) } : found;
-  }
-  const { client, clock } = bound;
-  const signal = AbortSignal.timeout(askMs);
-  const answer = await client.call(subjectOf(request), reading(id, { fields: postFields }), signal);
-  if (answer.kind === 'ok') return { kind: 'found', one: answer.body, isOut: answer.body.is_published === true };
-  return isGone(answer) ? { kind: 'absent' } : undecidedBy(answer, clock());
-};
+const isPublic = (request: HandOverRequest, one: Members): boolean =>
+  isVideo(wayOf(request)) ? isOut(one) : one.is_published === true;
 
-const shownTo = (bound: Bound, request: HandOverRequest, id: string, seen: Seen): VerifyOutcome => {
+const seenOf = (bound: Bound, request: HandOverRequest, id: string): Promise<Found> =>
+  foundOf(bound, request, id, isVideo(wayOf(request)) ? videoFields : postFields);
+
+const stateOf = async (bound: Bound, request: HandOverRequest, id: string): Promise<VerifyOutcome> => {
+  const seen = await seenOf(bound, request, id);
   if (seen.kind !== 'found') return seen;
   const { one } = seen;
   const isOfVideo = isVideo(wayOf(request));
-  if (seen.isOut) {
+  if (isPublic(request, one)) {
     const externalId = isOfVideo ? postIdOf(request, one, id) : id;
     return { kind: 'published', ...shownOf(request, one, externalId, bound.clock(), request.dueAt) };
   }
@@ -55,10 +45,8 @@ const shownTo = (bound: Bound, request: HandOverRequest, id: string, seen: Seen)
 
 /** A call whose answer was lost: a video is asked itself, and a post is looked for among those to come and those that are out. */
 const lostOf = async (bound: Bound, request: HandOverRequest, crossing: Checkpoint): Promise<VerifyOutcome> => {
-  if (isVideo(wayOf(request))) {
-    const id = videoIn(crossing.data);
-    return shownTo(bound, request, id, await seenOf(bound, request, id));
-  }
+  const [file = ''] = membersAt(crossing.data, 'mediaIds').map(String);
+  if (isVideo(wayOf(request))) return stateOf(bound, request, file);
   const found = await scheduledAs(bound, request, crossing);
   if (found.kind === 'present') return { kind: 'scheduled', nativeId: found.externalId };
   if (found.kind === 'undecided') return found;
@@ -69,19 +57,15 @@ const lostOf = async (bound: Bound, request: HandOverRequest, crossing: Checkpoi
 
 export const scheduler = (bound: Bound): NativeScheduler => ({
   handOver: handOver(bound),
-  verify: async (request, handed) => {
-    const { nativeId: id } = handed;
-    return id === null
-      ? lostOf(bound, request, handed.boundary)
-      : shownTo(bound, request, id, await seenOf(bound, request, id));
-  },
+  verify: (request, handed) =>
+    handed.nativeId === null ? lostOf(bound, request, handed.boundary) : stateOf(bound, request, handed.nativeId),
   ...changesOf(bound, {
     badTime,
     look: async (request, id) => {
       const seen = isPostId(id) ? await seenOf(bound, request, id) : ({ kind: 'absent' } as const);
       if (seen.kind !== 'found') return seen;
       const due = dueOf(seen.one) ?? Number.POSITIVE_INFINITY;
-      return { kind: 'waiting', one: seen.one, until: seen.isOut ? Number.NEGATIVE_INFINITY : due };
+      return { kind: 'waiting', one: seen.one, until: isPublic(request, seen.one) ? Number.NEGATIVE_INFINITY : due };
     },
     undo: (id) => ({ method: 'DELETE', path: at(id) }),
     move: (id, dueAt) => ({

@@ -3,7 +3,7 @@ import { permalinkOf } from '#domain/platforms/index.ts';
 import { failureOf, membersAt } from '../kit/errors.ts';
 import { comparable } from '../kit/own-posts.ts';
 import { secondOf } from '../meta/graph.ts';
-import { instantOf, type Members, textIn } from '../shared/members.ts';
+import { instantOf, type Members, membersOf, textIn } from '../shared/members.ts';
 import { linkIn } from '../shared/page.ts';
 
 /** What a post becomes on Facebook, and how Facebook shows it. */
@@ -37,7 +37,7 @@ export const refusalOf = ({ content, overrides, media }: PublishRequest): string
   return media.length === 0 && content.trim() === '' ? 'the post has neither text nor files' : null;
 };
 
-type Fields = Readonly<Record<string, string>>;
+export type Fields = Readonly<Record<string, string>>;
 
 /**
  * Of the call that makes the post. @param ids photos, or the video @param dueAt ISO 8601, when Facebook publishes it;
@@ -71,8 +71,6 @@ export const fieldsOf = (request: PublishRequest, way: Way, ids: readonly string
   }
 };
 
-/** Facebook may show a text with other spaces. */
-
 /** Files of a post, as the list of the page's posts has them. */
 export const filesOf = (post: Members): readonly string[] => {
   const several = membersAt(post, 'attachments.data.subattachments.data.target.id').map(String);
@@ -88,12 +86,9 @@ export const isOf = (post: Members, { content, media }: PublishRequest, photos: 
   return comparable(textIn(post, 'message')) === comparable(content) && files === media.length;
 };
 
-export const linkTo = ({ account }: Pick<PublishRequest, 'account'>, id: string): string | null =>
-  permalinkOf('facebook', { id, username: account.username, account: account.externalId });
-
 /** @param dueAt of a post that Facebook's scheduler had, which published it in that second */
 export const shownOf = (
-  request: PublishRequest,
+  { account }: PublishRequest,
   post: Members,
   externalId: string,
   now: number,
@@ -103,31 +98,39 @@ export const shownOf = (
   const [published = post.created_time] = membersAt(post, 'status.publishing_phase.publish_time');
   const at = Date.parse(String(published));
   const link = textIn(post, 'permalink_url');
+  const permalink = permalinkOf('facebook', {
+    id: externalId,
+    username: account.username,
+    account: account.externalId,
+  });
   const isDue = dueAt !== null && secondOf(at) === secondOf(Date.parse(dueAt));
   return {
     externalId,
     // Facebook names it whole, or below itself.
-    permalink:
-      (link === null ? null : URL.parse(link, 'https://www.facebook.com')?.href) ?? linkTo(request, externalId),
+    permalink: (link === null ? null : URL.parse(link, 'https://www.facebook.com')?.href) ?? permalink,
     publishedAt: (isDue ? dueAt : instantOf(at)) ?? new Date(now).toISOString(),
   };
 };
 
+const publishingOf = ({ status }: Members, name: string): string =>
+  textIn(membersOf(status)?.publishing_phase, name) ?? '';
+
+export const isOut = (video: Members): boolean => publishingOf(video, 'publish_status') === 'published';
+
+/** Facebook has all of it and does nothing with it: the call that publishes it did not arrive. */
+export const isUntouched = (video: Members): boolean =>
+  publishingOf(video, 'status') === 'not_started' && textIn(video.status, 'video_status') === 'ready';
+
 /** Why Facebook shows no post of a video; null: it does, or will. */
 export const failureIn = (video: Members, mediaId: string | null) => {
-  const said = (path: string): readonly string[] => membersAt(video, `status.${path}`).map(String);
-  const phases = ['processing_phase', 'publishing_phase'];
-  const [words] = phases.flatMap((phase) => [...said(`${phase}.error.message`), ...said(`${phase}.errors.message`)]);
-  const [[state = ''], [publishing], [result = '']] = [
-    said('video_status'),
-    said('publishing_phase.status'),
-    said('publishing_phase.publish_status'),
-  ];
-  if ([state, publishing].includes('error') || state === 'expired') {
-    return failureOf('media', state, `Facebook could not make the video ready: ${words ?? state}`, mediaId);
+  const [state, result] = [textIn(video.status, 'video_status') ?? '', publishingOf(video, 'publish_status')];
+  if ([state, publishingOf(video, 'status')].includes('error') || state === 'expired') {
+    const phases = ['processing_phase', 'publishing_phase'].flatMap((one) => [`${one}.error`, `${one}.errors`]);
+    const [words = state] = phases.flatMap((one) => membersAt(video, `status.${one}.message`));
+    return failureOf('media', state, `Facebook could not make the video ready: ${words}`, mediaId);
   }
   // A success that leaves a draft: nobody sees it until a person publishes it.
-  return publishing === 'complete' && ['draft', 'not_published'].includes(result)
+  return publishingOf(video, 'status') === 'complete' && ['draft', 'not_published'].includes(result)
     ? failureOf('media', result, 'Facebook keeps the video as a draft: publish it there', mediaId)
     : null;
 };

@@ -6,18 +6,17 @@ import {
   commentTooLate,
   failureOf,
   noIdOfPost,
-  type OkAnswer,
   publishTooLate,
   refusedTime,
 } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { subjectOf } from '../kit/upload.ts';
-import { at, behindCommentOf, hourMs, noComment, reading } from '../meta/graph.ts';
+import { askAbout } from '../kit/own-posts.ts';
+import { subjectOf, wholeOf } from '../kit/upload.ts';
+import { at, commentBy, hourMs, noComment, reading } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
-import { namedInstant } from '../shared/outcomes.ts';
-import { boundaryOf, fateOf, soonMs } from './find.ts';
-import { type File, uploaded } from './media.ts';
-import { fieldsOf, isVideo, linkTo, refusalOf, shownOf, type Way, wayOf } from './post.ts';
+import { boundaryOf, fateOf, processingOf } from './find.ts';
+import { uploaded } from './media.ts';
+import { type Fields, fieldsOf, isVideo, refusalOf, shownOf, type Way, wayOf } from './post.ts';
 import { commentScope, isPostId } from './tables.ts';
 
 /** Posts, reels, stories and first comments: files first, which nobody sees, and then one call an attempt. */
@@ -25,21 +24,15 @@ import { commentScope, isPostId } from './tables.ts';
 export const badTime = '100/scheduled_publish_time';
 
 /** The call that makes the post, and the picture by which a video of the feed is shown. */
-const askOf = async (request: PublishRequest, way: Way, files: readonly File[], dueAt: string | null): Promise<Ask> => {
-  const ids = files.map(({ id }) => id);
-  const fields = fieldsOf(request, way, ids, dueAt);
-  const path = at(`${request.account.externalId}/${way}`);
-  if (!isVideo(way)) return { method: 'POST', path, fields };
-  const query = { upload_phase: 'finish' };
-  if (way !== 'videos') return { method: 'POST', path, query, fields };
-  const whole = { ...fields, upload_session_id: files[0]?.session ?? '' };
-  const { cover } = request;
-  if (cover === null) return { method: 'POST', path, query, fields: whole };
-  const file = { path: await cover.file(), start: 0, end: cover.bytes };
-  return { method: 'POST', path, query, form: { fields: whole, name: 'thumb', type: cover.contentType, file } };
+const askOf = async (request: PublishRequest, way: Way, fields: Fields, session = ''): Promise<Ask> => {
+  const { account, cover } = request;
+  const query = isVideo(way) ? { upload_phase: 'finish' } : {};
+  const ask = { method: 'POST', path: at(`${account.externalId}/${way}`), query } as const;
+  if (way !== 'videos') return { ...ask, fields };
+  const whole = { ...fields, upload_session_id: session };
+  if (cover === null) return { ...ask, fields: whole };
+  return { ...ask, form: { fields: whole, name: 'thumb', type: cover.contentType, file: await wholeOf(cover) } };
 };
-
-type Crossed = { readonly kind: 'made'; readonly way: Way; readonly files: readonly File[]; readonly answer: OkAnswer };
 
 /** @param dueAt ISO 8601, when Facebook publishes it; null: at once */
 const cross = async (bound: Bound, request: PublishRequest, steps: PublishSteps, dueAt: string | null) => {
@@ -54,27 +47,26 @@ const cross = async (bound: Bound, request: PublishRequest, steps: PublishSteps,
   const way = wayOf(request);
   const files = await uploaded({ bound, request, steps }, way, dueAt !== null);
   if ('kind' in files) return files;
-  const ask = await askOf(request, way, files, dueAt);
+  const ids = files.map(({ id }) => id);
+  const ask = await askOf(request, way, fieldsOf(request, way, ids, dueAt), files[0]?.session);
   // The files may have taken until the time of the post.
   const nowTooSoon = off();
   if (nowTooSoon !== null) return nowTooSoon;
   const open = await client.open(subject, steps.signal);
   steps.signal.throwIfAborted();
   if (open.kind !== 'open') return beforeBoundary(open, clock());
-  const signal = await steps.boundary(boundaryOf(request, way, files, clock()));
+  const signal = await steps.boundary(boundaryOf(request, ids, clock()));
   if (signal.aborted) return publishTooLate;
   const answer = await client.once(open, subject, ask, signal);
   if (answer.kind !== 'ok') return behindBoundary(answer, clock());
-  return { kind: 'made', way, files, answer } satisfies Crossed;
+  return { kind: 'made', way, files, answer } as const;
 };
 
 /** Without an answer the post is out all the same. */
 const shownNow = async (bound: Bound, request: PublishRequest, id: string) => {
-  const { client, clock, boundaryDeadlineMs } = bound;
   const ask = reading(id, { fields: 'permalink_url,created_time' });
-  const signal = AbortSignal.timeout(boundaryDeadlineMs);
-  const answer = await client.call(subjectOf(request), ask, signal).catch(() => null);
-  return shownOf(request, answer?.kind === 'ok' ? answer.body : {}, id, clock());
+  const answer = await askAbout(bound, request, ask).catch(() => null);
+  return shownOf(request, answer?.kind === 'ok' ? answer.body : {}, id, bound.clock());
 };
 
 export const publish =
@@ -90,13 +82,12 @@ export const publish =
       const fate = await fateOf(bound, request, id, true, bound.clock() - hourMs);
       if (fate.kind === 'present') return { ...fate, kind: 'published' };
       if (fate.kind === 'failed') return fate;
-      return { kind: 'accepted', handle: { video: id }, askAt: namedInstant(bound.clock() + soonMs) };
+      return { kind: 'accepted', ...processingOf(bound, id) };
     }
     const id = textIn(answer.body, 'post_id') ?? textIn(answer.body, 'id') ?? '';
     if (!isPostId(id)) return noIdOfPost;
-    if (way === 'feed') return { kind: 'published', ...(await shownNow(bound, request, id)) };
-    const publishedAt = new Date(bound.clock()).toISOString();
-    return { kind: 'published', externalId: id, permalink: linkTo(request, id), publishedAt };
+    const shown = way === 'feed' ? await shownNow(bound, request, id) : shownOf(request, {}, id, bound.clock());
+    return { kind: 'published', ...shown };
   };
 
 export const handOver =
@@ -124,7 +115,5 @@ export const comment =
     if (signal.aborted) return commentTooLate;
     const ask: Ask = { method: 'POST', path: at(`${externalId}/comments`), fields: { message } };
     const answer = await client.once(open, subject, ask, signal);
-    if (answer.kind !== 'ok') return behindCommentOf(answer, clock());
-    const id = textIn(answer.body, 'id');
-    return id === null ? noIdOfPost : { kind: 'posted', externalId: id };
+    return commentBy(answer, clock());
   };

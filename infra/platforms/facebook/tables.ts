@@ -3,6 +3,7 @@ import type { MadeBy, NetworkRequest, NetworkTables } from '../kit/tables.ts';
 import {
   closedToNewApps,
   code,
+  dayMs,
   graphVersion,
   hourMs,
   metaCalls,
@@ -14,8 +15,6 @@ import {
 import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
 
 /** Facebook Pages, Graph API v27.0: developers.facebook.com, "Pages API", "Video API", "Reels Publishing", November 2026. */
-
-const dayMs = 24 * hourMs;
 
 /** Id of a post: that of the page, and its own. A story has the latter alone. */
 export const isPostId = (id: string): boolean => /^(?:\d{1,20}_)?\d{1,20}$/.test(id);

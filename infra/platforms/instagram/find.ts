@@ -2,6 +2,7 @@ import type { Json, PlatformAdapter, PublishRequest, ReconcileOutcome } from '#c
 import { reconcileContainer } from '../kit/containers.ts';
 import type { Bound } from '../kit/network.ts';
 import {
+  asAsked,
   comparable,
   findAll,
   lookFor,
@@ -83,7 +84,7 @@ export const reconcile =
 export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   async (request) => {
-    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
-    const own = ownPosts(bound, request, from, until < bound.clock() ? until + 1_000 : null);
-    return findAll({ ...own, isIt: (post) => !(timestampOf(post) > until) && own.isIt(post) }, bound.clock);
+    const { since, until } = asAsked(request);
+    const own = ownPosts(bound, request, since, until < bound.clock() ? until + 1_000 : null);
+    return findAll({ ...own, until }, bound.clock);
   };

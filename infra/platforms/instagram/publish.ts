@@ -25,7 +25,7 @@ import {
 import type { Bound } from '../kit/network.ts';
 import { removalBy } from '../kit/removal.ts';
 import { subjectOf } from '../kit/upload.ts';
-import { at, behindCommentOf, isMediaId, noComment } from '../meta/graph.ts';
+import { at, commentBy, isMediaId, noComment } from '../meta/graph.ts';
 import { textIn } from '../shared/members.ts';
 import { containers, postOf } from './containers.ts';
 import { contentOf, edgeOf, publishedAs } from './find.ts';
@@ -127,9 +127,7 @@ export const comment =
     if (signal.aborted) return commentTooLate;
     const ask: Ask = { method: 'POST', path: at(`${externalId}/comments`), fields: { message } };
     const answer = await client.once(open, subject, ask, signal);
-    if (answer.kind !== 'ok') return behindCommentOf(answer, clock());
-    const made = madeBy(answer);
-    return made === null ? noIdOfPost : { kind: 'posted', externalId: made };
+    return commentBy(answer, clock());
   };
 
 /** PyPI `facebook_business` 26.0.3: with Facebook Login alone. */

@@ -3,6 +3,7 @@ import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import type { DoctorTables, NetworkTables } from '../kit/tables.ts';
 import {
   closedToNewApps,
+  dayMs,
   graphVersion,
   hourMs,
   metaCalls,
@@ -18,8 +19,6 @@ import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
  * Instagram by both logins: "Instagram API with Instagram Login" on graph.instagram.com, and "with Facebook Login" on
  * graph.facebook.com, where the account is linked to a page. developers.facebook.com/docs/instagram-platform, Graph API v27.
  */
-
-const dayMs = 24 * hourMs;
 
 /** "Error Codes"; the comments name what was seen besides. The subcode says more than the code. */
 const errors: readonly ErrorRow[] = [

@@ -1,9 +1,20 @@
 import { createHash } from 'node:crypto';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
-import type { FindOutcome, Json, ListedPost, ReconcileOutcome, Undecided } from '#contracts/ports/platform.ts';
+import type {
+  FindOutcome,
+  FindRequest,
+  Json,
+  ListedPost,
+  PublishRequest,
+  ReconcileOutcome,
+  Undecided,
+} from '#contracts/ports/platform.ts';
+import { rulesOf } from '#domain/platforms/index.ts';
 import { instantOf, listIn, type Members, membersOf, textIn } from '../shared/members.ts';
+import type { Ask } from './client.ts';
 import { type NetworkAnswer, notReached, type OkAnswer, undecidedBy } from './errors.ts';
 import type { Bound } from './network.ts';
+import { subjectOf } from './upload.ts';
 
 /**
  * Looks through an account's own posts, newest first, for the one of a call whose answer was lost. What is not there proves
@@ -45,6 +56,8 @@ export interface OwnPosts {
   at(post: Members): number;
   /** Milliseconds since the epoch: no older post is looked for. */
   readonly since: number;
+  /** Milliseconds since the epoch: no newer post is looked for. Absent: each may be it. */
+  readonly until?: number;
   /** The network promises no order by time: the search goes on behind an older post too. */
   readonly isUnordered?: true;
   isIt(post: Members): boolean;
@@ -59,6 +72,29 @@ type Listed =
 
 /** Of our clock and the network's: with a larger one it was asked for another time than that of the call. */
 export const skewMs = 60_000;
+
+/** Of times in milliseconds since the epoch, as `OwnPosts` has them. */
+export interface Between {
+  readonly since: number;
+  readonly until: number;
+}
+
+/** When the post of a call was made, which the network may do after we gave the call up. @param at of the call */
+export const aroundCall = ({ tables, boundaryDeadlineMs }: Bound, at: number): Between => {
+  const { settleWindowMs } = rulesOf(tables.platform).publish;
+  return { since: at - skewMs, until: at + boundaryDeadlineMs + settleWindowMs + skewMs };
+};
+
+export const asAsked = ({ from, until }: Pick<FindRequest, 'from' | 'until'>): Between => ({
+  ...{ since: Date.parse(from), until: Date.parse(until) },
+});
+
+/** A question about a post, which takes as long as its call may. */
+export const askAbout = (
+  { client, boundaryDeadlineMs }: Pick<Bound, 'client' | 'boundaryDeadlineMs'>,
+  request: Pick<PublishRequest, 'account' | 'targetId'>,
+  ask: Ask,
+): Promise<NetworkAnswer> => client.call(subjectOf(request), ask, AbortSignal.timeout(boundaryDeadlineMs));
 
 const undecided = (said: string): Undecided => ({ kind: 'undecided', failure: notReached(said) });
 
@@ -75,6 +111,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
   const posts: ListedPost[] = [];
   const cursors = new Set<string>();
   let isUnnamed = false;
+  const { until = Number.POSITIVE_INFINITY } = own;
   for (let page = 0; page < own.maxPages; page += 1) {
     const answer = await own.page(cursor);
     if (answer.kind !== 'ok') return undecidedBy(answer, now());
@@ -82,7 +119,7 @@ const listOwn = async (own: OwnPosts, now: () => number): Promise<Listed> => {
     if (none !== null) return none;
     const shown = listIn(answer.body, own.list);
     for (const post of shown) {
-      if (own.at(post) < own.since || !own.isIt(post)) continue;
+      if (own.at(post) < own.since || own.at(post) > until || !own.isIt(post)) continue;
       const one = own.show(post);
       if (one === null) isUnnamed = true;
       else posts.push({ ...one, publishedAt: instantOf(own.at(post)) ?? new Date(own.since).toISOString() });

@@ -3,7 +3,7 @@ import type { Members } from '../shared/members.ts';
 import type { Ask } from './client.ts';
 import { failureOf, type NetworkAnswer, type NotOk } from './errors.ts';
 import type { Bound } from './network.ts';
-import { type KeepParts, subjectOf, type Uploader } from './upload.ts';
+import { callFor, type FileWork, type KeepParts, subjectOf, type Uploader } from './upload.ts';
 
 /**
  * A file that a session takes in parts of one size, by `Content-Range`, and that is whole with the last byte (Google's
@@ -15,12 +15,6 @@ export type UploadSession = {
   readonly session: string;
   readonly partBytes: number;
 };
-
-interface Work {
-  readonly bound: Bound;
-  readonly request: PublishRequest;
-  readonly steps: PublishSteps;
-}
 
 /** Where a session is. */
 export type Whereabouts =
@@ -100,7 +94,7 @@ const endedEarly = (): NotOk => ({
 
 /** Sends all but the last part. Null: the network has them. */
 export const sendParts = async <Own extends UploadSession>(
-  { bound, request, steps }: Work,
+  work: FileWork,
   media: PublishMedia,
   own: Own,
   from: number,
@@ -108,9 +102,9 @@ export const sendParts = async <Own extends UploadSession>(
 ): Promise<NotOk | null> => {
   const last = startOfLast(media.bytes, own.partBytes);
   for (let at = from; at < last; ) {
-    const ask = await partOf(media, own, at, Math.min(at + own.partBytes, last), steps);
-    const found = whereIn(await bound.client.call(subjectOf(request), ask, steps.signal));
-    steps.signal.throwIfAborted();
+    const ask = await partOf(media, own, at, Math.min(at + own.partBytes, last), work.steps);
+    const found = whereIn(await callFor(work, ask));
+    work.steps.signal.throwIfAborted();
     if (found.kind === 'gone') return endedEarly();
     if (found.kind === 'made') return { kind: 'silent', reason: 'the session was whole with a part of the file' };
     if (found.kind !== 'at') return found;
@@ -126,7 +120,7 @@ export const sendParts = async <Own extends UploadSession>(
  * @param made what is kept of a session that is whole
  */
 export const resumable = <Own extends UploadSession>(
-  work: Work,
+  work: FileWork,
   media: PublishMedia,
   begin: Ask,
   made: (session: UploadSession, body: Members | null) => Own,
@@ -136,7 +130,7 @@ export const resumable = <Own extends UploadSession>(
   return {
     start: async ({ bytes }) => {
       isNew = true;
-      const answer = await bound.client.call(subjectOf(request), begin, steps.signal);
+      const answer = await callFor(work, begin);
       if (answer.kind !== 'ok') return answer;
       const { location: session = '' } = answer.headers;
       if (!URL.canParse(session) || session.length > 8_192) {

@@ -1,9 +1,10 @@
-import type { NetworkCall } from '#contracts/ports/network-http.ts';
+import type { FileSlice, NetworkCall } from '#contracts/ports/network-http.ts';
 import type { PublishMedia, PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import { type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 import { opened, sealed } from './app.ts';
-import { beforeBoundary, failureOf, type NotOk } from './errors.ts';
+import type { Ask } from './client.ts';
+import { beforeBoundary, failureOf, type NetworkAnswer, type NotOk } from './errors.ts';
 import type { Bound } from './network.ts';
 
 /**
@@ -74,6 +75,20 @@ export interface UploadWork {
   /** Milliseconds that one attempt waits for a file; the next attempt goes on. Default 600,000. */
   readonly waitMs?: number;
 }
+
+/** The work of a network that has calls of its own for files. */
+export interface FileWork extends UploadWork {
+  readonly bound: Bound;
+}
+
+/** A call of an upload. */
+export const callFor = ({ bound, request, steps }: FileWork, ask: Ask): Promise<NetworkAnswer> =>
+  bound.client.call(subjectOf(request), ask, steps.signal);
+
+/** A file as the body of a call, or as the last field of its form. */
+export const wholeOf = async ({ file, bytes }: Pick<PublishMedia, 'file' | 'bytes'>): Promise<FileSlice> => ({
+  ...{ path: await file(), start: 0, end: bytes },
+});
 
 /** What of the work an upload itself needs: a comment has no more. */
 type Needed = Omit<UploadWork, 'request' | 'steps'> & {
@@ -304,3 +319,18 @@ export const upload = <Own extends Members, Item extends UploadItem = PublishMed
   item: Item,
   by: Uploader<Own, Item>,
 ): Promise<Own | Failed> => new FileUpload(work, item, by).run();
+
+/** All files of a post, in their order, one after the other. */
+export const uploadEach = async <Own extends Members, Item extends UploadItem = PublishMedia>(
+  work: UploadWork,
+  itemOf: (media: PublishMedia) => Item,
+  byOf: (media: PublishMedia) => Uploader<Own, Item>,
+): Promise<readonly Own[] | Failed> => {
+  const all: Own[] = [];
+  for (const media of work.request.media) {
+    const own = await upload(work, itemOf(media), byOf(media));
+    if (isUploadFailed(own)) return own;
+    all.push(own);
+  }
+  return all;
+};

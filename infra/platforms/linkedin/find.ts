@@ -1,9 +1,18 @@
 import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
 import { unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
-import { subjectOf } from '../kit/upload.ts';
+import {
+  aroundCall,
+  asAsked,
+  askAbout,
+  type Between,
+  comparable,
+  crossingIn,
+  crossingOf,
+  findAll,
+  lookFor,
+  type OwnPosts,
+} from '../kit/own-posts.ts';
 import { integerIn, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { linkTo, little, shownText } from './post.ts';
 import { enc, isOrganization, isPostId, reading } from './tables.ts';
@@ -12,8 +21,6 @@ import { enc, isOrganization, isPostId, reading } from './tables.ts';
  * Looks for the post of a call whose answer was lost among the newest posts of an organization: by its files, else by the
  * time of the call and the text. LinkedIn lists no posts of a member: there a person looks. What is not listed proves nothing.
  */
-
-const { publish: rules } = rulesOf('linkedin');
 
 export const boundaryOf = (request: PublishRequest, mediaIds: readonly string[], now: number): Json =>
   crossingOf([request.content], mediaIds, now);
@@ -44,16 +51,16 @@ const isIt = (post: Members, request: PublishRequest, files: readonly string[] |
 };
 
 const ownPosts = (
-  { client, boundaryDeadlineMs }: Bound,
+  bound: Bound,
   request: PublishRequest,
-  since: number,
+  between: Between,
   is: (post: Members) => boolean,
 ): OwnPosts => ({
-  ...{ list: 'elements', since, at: timeOf, isIt: is, maxPages },
+  ...{ list: 'elements', ...between, at: timeOf, isIt: is, maxPages },
   page: (cursor) => {
     const author = enc(request.account.externalId);
     const path = `/posts?q=author&author=${author}&count=${perPage}&start=${cursor ?? '0'}&sortBy=CREATED`;
-    return client.call(subjectOf(request), reading(path, 'FINDER'), AbortSignal.timeout(boundaryDeadlineMs));
+    return askAbout(bound, request, reading(path, 'FINDER'));
   },
   next: (body) =>
     listIn(body, 'elements').length < perPage ? null : String((integerIn(body.paging, 'start') ?? 0) + perPage),
@@ -72,10 +79,8 @@ export const reconcile =
     const crossed = crossingIn(data, [request.content]);
     if (crossed === null) return { kind: 'undecided' };
     const { at, mediaIds } = crossed;
-    // LinkedIn may make the post after we gave up the call, within the settle window.
-    const until = at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
-    const is = (post: Members): boolean => !(timeOf(post) > until) && isIt(post, request, mediaIds);
-    return lookFor(ownPosts(bound, request, at - skewMs, is), bound.clock);
+    const is = (post: Members): boolean => isIt(post, request, mediaIds);
+    return lookFor(ownPosts(bound, request, aroundCall(bound, at), is), bound.clock);
   };
 
 /** By text and number of files: the uploads of a call that nobody remembers have no known ids. */
@@ -83,7 +88,6 @@ export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   async (request) => {
     if (!isOrganization(request.account.externalId)) return { kind: 'not_askable' };
-    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
-    const is = (post: Members): boolean => !(timeOf(post) > until) && isIt(post, request, request.media.length);
-    return findAll(ownPosts(bound, request, from, is), bound.clock);
+    const is = (post: Members): boolean => isIt(post, request, request.media.length);
+    return findAll(ownPosts(bound, request, asAsked(request), is), bound.clock);
   };

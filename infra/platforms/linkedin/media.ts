@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { PublishRequest, PublishSteps } from '#contracts/ports/platform.ts';
 import type { Ask } from '../kit/client.ts';
 import { failureOf, type NetworkAnswer, type NotOk } from '../kit/errors.ts';
-import type { Bound } from '../kit/network.ts';
 import {
+  callFor,
+  type FileWork,
   type Finished,
   isUploadFailed,
   type KeepParts,
@@ -13,6 +13,7 @@ import {
   type Uploader,
   type UploadItem,
   upload,
+  uploadEach,
 } from '../kit/upload.ts';
 import { instantOf, integerIn, listIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
@@ -43,10 +44,7 @@ interface Item extends UploadItem {
 }
 
 /** Where it goes. */
-interface Way {
-  readonly bound: Bound;
-  readonly request: PublishRequest;
-  readonly steps: PublishSteps;
+interface Way extends FileWork {
   readonly kind: (typeof kinds)[keyof typeof kinds];
 }
 
@@ -88,14 +86,11 @@ const lookOf = (body: Members): Look => {
   return { kind: 'broken', code: status, said };
 };
 
-const ask = ({ bound, request, steps }: Way, asked: Ask): Promise<NetworkAnswer> =>
-  bound.client.call(subjectOf(request), asked, steps.signal);
-
 const act = (way: Way, action: string, body: Members): Promise<NetworkAnswer> =>
-  ask(way, { method: 'POST', path: `/${way.kind}?action=${action}`, json: { [`${action}Request`]: body } });
+  callFor(way, { method: 'POST', path: `/${way.kind}?action=${action}`, json: { [`${action}Request`]: body } });
 
 const stateOf = (way: Way, id: string): Promise<NetworkAnswer> =>
-  ask(way, { method: 'GET', path: `/${way.kind}/${enc(id)}` });
+  callFor(way, { method: 'GET', path: `/${way.kind}/${enc(id)}` });
 
 const start = async (way: Way, bytes: number): Promise<Started<FileOfLinkedIn> | NotOk> => {
   const { externalId: owner } = way.request.account;
@@ -118,7 +113,7 @@ const send = async (way: Way, item: Item, from: FileOfLinkedIn, keep: KeepParts<
   const headers = { 'content-type': isVideo ? 'application/octet-stream' : item.contentType };
   let own = from;
   for (let [part] = own.parts; part !== undefined; [part] = own.parts) {
-    const answer = await ask(way, {
+    const answer = await callFor(way, {
       ...{ method: 'PUT', path: part.url, bytes: await item.slice(part.start, part.end), headers },
       ...(isVideo ? { scheme: 'none' } : {}),
       onSent: (bytes) => way.steps.moved(bytes),
@@ -165,22 +160,18 @@ const finish = async (way: Way, own: FileOfLinkedIn, mayBeDone: boolean): Promis
   return answer.kind === 'ok' || isAgain ? { kind: 'finished', own, look: null } : answer;
 };
 
-type Work = Omit<Way, 'kind'>;
-
 /** LinkedIn's ids of the files, in the order of the post, or why it does not have them. */
-export const uploadAll = async (work: Work): Promise<readonly string[] | Failed> => {
-  const ids: string[] = [];
-  for (const media of work.request.media) {
-    const slice: Item['slice'] = async (from, end) => ({ path: await media.file(), start: from, end });
-    const held = await upload(work, { ...media, slice }, uploaderOf({ ...work, kind: kinds[media.kind] }));
-    if (isUploadFailed(held)) return held;
-    ids.push(held.id);
-  }
-  return ids;
+export const uploadAll = async (work: FileWork): Promise<readonly string[] | Failed> => {
+  const held = await uploadEach<FileOfLinkedIn, Item>(
+    work,
+    (media) => ({ ...media, slice: async (from, end) => ({ path: await media.file(), start: from, end }) }),
+    ({ kind }) => uploaderOf({ ...work, kind: kinds[kind] }),
+  );
+  return isUploadFailed(held) ? held : held.map(({ id }) => id);
 };
 
 /** LinkedIn does not look at the page of a link, and shows its address alone. Null: the text has none that leads to a page. */
-export const articleOf = async (work: Work): Promise<Members | null> => {
+export const articleOf = async (work: FileWork): Promise<Members | null> => {
   const { bound, request, steps } = work;
   const source = linkIn(request.content);
   if (request.media.length > 0 || source === null) return null;
@@ -198,7 +189,7 @@ export const articleOf = async (work: Work): Promise<Members | null> => {
 };
 
 /** Null: a card without a picture is better than no post. */
-const cardOf = async (work: Work, bytes: Buffer, contentType: string): Promise<string | null> => {
+const cardOf = async (work: FileWork, bytes: Buffer, contentType: string): Promise<string | null> => {
   const sha256 = createHash('sha256').update(bytes).digest('hex');
   const card = { mediaId: null, name: 'card', sha256, bytes: bytes.length, contentType, slice: async () => bytes };
   const held = await upload({ ...work, waitMs: maxCardMs }, card, uploaderOf({ ...work, kind: 'images' }));

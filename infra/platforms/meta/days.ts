@@ -1,5 +1,6 @@
 import { nextDayIn } from '#domain/platforms/index.ts';
-import { dayIn, dayMs, zone } from './figures.ts';
+import { dayIn, zone } from './figures.ts';
+import { dayMs } from './graph.ts';
 
 /** Days of Meta's insights, which end at midnight of California. */
 

@@ -91,7 +91,6 @@ export const figuresOfMissing = async (
 };
 
 export const zone = 'America/Los_Angeles';
-export const dayMs = 86_400_000;
 export const dayIn = new Intl.DateTimeFormat('en-CA', { timeZone: zone, dateStyle: 'short' });
 
 /** What each day has of each metric; a value is of the day that ends with it. */

@@ -7,7 +7,7 @@ import {
   failureOf,
   membersAt,
   type NetworkAnswer,
-  type NotOk,
+  noIdOfPost,
 } from '../kit/errors.ts';
 import type { UsageHeaders } from '../kit/limits.ts';
 import type { SaidError } from '../kit/oauth.ts';
@@ -17,6 +17,7 @@ import { type Members, membersOf, textIn } from '../shared/members.ts';
 /** What the APIs of Facebook, Instagram and Threads answer alike: errors, limits, versions. */
 
 export const hourMs = 3_600_000;
+export const dayMs = 24 * hourMs;
 
 /** A path of the API. */
 export const at = (path: string): string => `{api}/{version}/${path}`;
@@ -38,7 +39,11 @@ export const noComment = (platformCode: string | null, said: string | null): Com
  * What a call of a comment means. A first comment is of a fresh post, which Meta may not know everywhere yet. It refused before
  * it did anything: the publisher tries again, and one that stays unknown ends as an issue.
  */
-export const behindCommentOf = (answer: NotOk, now: number): CommentOutcome => {
+export const commentBy = (answer: NetworkAnswer, now: number): CommentOutcome => {
+  if (answer.kind === 'ok') {
+    const externalId = textIn(answer.body, 'id') ?? '';
+    return externalId === '' ? noIdOfPost : { kind: 'posted', externalId };
+  }
   if (answer.kind !== 'refused') return behindComment(answer, now);
   const { row, failure } = answer;
   const { category, platformCode, platformMessage } = failure;

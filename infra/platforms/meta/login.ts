@@ -3,14 +3,12 @@ import { type ErrorRow, membersAt, type NetworkAnswer, type NotOk, namesNobody }
 import { isLeftOut } from '../kit/figures.ts';
 import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
-import { code, isMediaId, metaEnds, pagesBy, reading } from './graph.ts';
+import { code, dayMs, isMediaId, metaEnds, pagesBy, reading } from './graph.ts';
 
 /**
  * Facebook Login: one consent of a person, with the pages in which that person has a role and the accounts of Instagram behind
  * them. Each page has a token of its own, which that of the login mints anew.
  */
-
-const dayMs = 86_400_000;
 
 const token = { method: 'GET', url: '{api}/{version}/oauth/access_token', as: 'query' } as const;
 const ofLogin = { access_token: '{login}', appsecret_proof: '{proof}' };

@@ -3,7 +3,7 @@ import type { PublishMedia, PublishRequest } from '#contracts/ports/platform.ts'
 import { FileInJson, type JsonWithFiles } from '../kit/client.ts';
 import type { NetworkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { isUploadFailed, subjectOf, type Uploader, type UploadWork, upload } from '../kit/upload.ts';
+import { isUploadFailed, subjectOf, type Uploader, type UploadWork, upload, wholeOf } from '../kit/upload.ts';
 import { type Members, membersOf, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
 
@@ -54,7 +54,7 @@ const uploads = ({ request, steps }: UploadWork, { client, clock }: Bound): Uplo
       const fields = Object.fromEntries(
         Object.entries(own.fields).filter((field): field is [string, string] => typeof field[1] === 'string'),
       );
-      const file = { path: await media.file(), start: 0, end: media.bytes };
+      const file = await wholeOf(media);
       const form = { fields, file, type: media.contentType, name: 'file' };
       const onSent = (bytes: number): void => steps.moved(bytes);
       const answer = await client.call(subject, { method: 'POST', path: own.to, form, onSent }, steps.signal);

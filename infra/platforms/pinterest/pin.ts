@@ -3,8 +3,16 @@ import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/pla
 import { permalinkOf, titleFor } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { Bound } from '../kit/network.ts';
-import { comparable, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
-import { subjectOf } from '../kit/upload.ts';
+import {
+  asAsked,
+  askAbout,
+  type Between,
+  comparable,
+  findAll,
+  lookFor,
+  type OwnPosts,
+  skewMs,
+} from '../kit/own-posts.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { By, Source } from './media.ts';
 
@@ -95,20 +103,19 @@ const isIt = (pin: Members, request: PublishRequest): boolean => {
   );
 };
 
-/** Milliseconds since the epoch, of the pins of the request's board. */
+/** Pins of the request's board. */
 const ownPins = (
-  { client, boundaryDeadlineMs }: Bound,
+  bound: Bound,
   request: PublishRequest,
-  from: number,
-  isWanted: (pin: Members) => boolean,
+  between: Partial<Between> & Pick<Between, 'since'>,
 ): OwnPosts => {
   const ask = (cursor: string | null): Ask => ({
     ...{ method: 'GET', path: `/boards/${boardOf(request)}/pins` },
     query: { page_size: String(perPage), ...(cursor === null ? {} : { bookmark: cursor }) },
   });
   return {
-    ...{ list: 'items', since: from, at: timeOf, isIt: isWanted, maxPages, isUnordered: true },
-    page: (cursor) => client.call(subjectOf(request), ask(cursor), AbortSignal.timeout(boundaryDeadlineMs)),
+    ...{ list: 'items', ...between, at: timeOf, isIt: (pin) => isIt(pin, request), maxPages, isUnordered: true },
+    page: (cursor) => askAbout(bound, request, ask(cursor)),
     next: (body) => textIn(body, 'bookmark'),
     show: (pin) => {
       const externalId = textIn(pin, 'id') ?? '';
@@ -123,17 +130,12 @@ export const reconcile =
     const at = Date.parse(textIn(data, 'at') ?? '');
     // With another text the search would find the wrong pin.
     if (Number.isNaN(at) || textIn(data, 'contentHash') !== hashOf(request)) return { kind: 'undecided' };
-    return lookFor(
-      ownPins(bound, request, at - skewMs, (pin) => isIt(pin, request)),
-      bound.clock,
-    );
+    return lookFor(ownPins(bound, request, { since: at - skewMs }), bound.clock);
   };
 
 export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   async (request) => {
     if (!isId(boardOf(request))) return { kind: 'not_askable' };
-    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
-    const is = (pin: Members): boolean => !(timeOf(pin) > until) && isIt(pin, request);
-    return findAll(ownPins(bound, request, from, is), bound.clock);
+    return findAll(ownPins(bound, request, asAsked(request)), bound.clock);
   };

@@ -1,11 +1,9 @@
 import type { ErrorRow, NetworkAnswer } from '../kit/errors.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
 import type { NetworkTables } from '../kit/tables.ts';
-import { code, hourMs, metaEnds, metaErrors, metaUsage, metaWords, subcode } from '../meta/graph.ts';
+import { code, dayMs, hourMs, metaEnds, metaErrors, metaUsage, metaWords, subcode } from '../meta/graph.ts';
 
 /** Threads API v1.0: developers.facebook.com/docs/threads, and what its answers were seen to mean. */
-
-const dayMs = 86_400_000;
 
 /** The subcode says more than the code. */
 const errors: readonly ErrorRow[] = [

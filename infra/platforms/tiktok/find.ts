@@ -4,7 +4,18 @@ import { permalinkOf } from '#domain/platforms/index.ts';
 import type { Failure } from '#schemas/target.ts';
 import { failureOf, type Meaning, type NotOk, undecidedBy } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
+import {
+  asAsked,
+  askAbout,
+  type Between,
+  comparable,
+  crossingIn,
+  crossingOf,
+  findAll,
+  lookFor,
+  type OwnPosts,
+  skewMs,
+} from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { integerIn, type Members, membersOf, numberIn, textIn } from '../shared/members.ts';
 import { levelOf } from './post.ts';
@@ -119,18 +130,12 @@ const isIt = (video: Members, { content }: PublishRequest): boolean =>
   [textIn(video, 'video_description'), textIn(video, 'title')].some((one) => comparable(one) === comparable(content));
 
 /** "List Videos": the account's own public posts, newest first. */
-const publicPosts = (
-  { client, boundaryDeadlineMs }: Bound,
-  request: PublishRequest,
-  since: number,
-  until: number,
-): OwnPosts => ({
-  ...{ list: 'videos', since, at: timeOf, maxPages },
-  isIt: (video) => !(timeOf(video) > until) && isIt(video, request),
+const publicPosts = (bound: Bound, request: PublishRequest, between: Between): OwnPosts => ({
+  ...{ list: 'videos', ...between, at: timeOf, maxPages },
+  isIt: (video) => isIt(video, request),
   page: async (cursor) => {
     const json = { max_count: perPage, ...(cursor === null ? {} : { cursor: Number(cursor) }) };
-    const ask = posting('/video/list/', json, { fields });
-    const answer = await client.call(subjectOf(request), ask, AbortSignal.timeout(boundaryDeadlineMs));
+    const answer = await askAbout(bound, request, posting('/video/list/', json, { fields }));
     return answer.kind === 'ok' ? { ...answer, body: membersOf(answer.body.data) ?? {} } : answer;
   },
   next: (body) => (body.has_more === true ? (integerIn(body, 'cursor')?.toString() ?? null) : null),
@@ -146,7 +151,7 @@ const isPublic = (request: PublishRequest): boolean => levelOf(request) === 'PUB
 const amongPublic = async (bound: Bound, request: PublishRequest, at: number): Promise<ReconcileOutcome> => {
   if (!isPublic(request)) return { kind: 'undecided' };
   const until = at + bound.boundaryDeadlineMs + 2 * 3_600_000;
-  const found = await lookFor(publicPosts(bound, request, at - skewMs, until), bound.clock);
+  const found = await lookFor(publicPosts(bound, request, { since: at - skewMs, until }), bound.clock);
   return found.kind === 'absent' ? { kind: 'undecided' } : found;
 };
 
@@ -185,6 +190,5 @@ export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   async (request) => {
     if (!isPublic(request)) return { kind: 'not_askable' };
-    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
-    return findAll(publicPosts(bound, request, from, until), bound.clock);
+    return findAll(publicPosts(bound, request, asAsked(request)), bound.clock);
   };

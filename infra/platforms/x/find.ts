@@ -1,15 +1,17 @@
 import type { Json, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
-import { linksOfX, rulesOf } from '#domain/platforms/index.ts';
+import { linksOfX } from '#domain/platforms/index.ts';
 import type { Ask } from '../kit/client.ts';
 import type { OkAnswer } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import {
+  aroundCall,
+  asAsked,
+  type Between,
   crossingIn,
   crossingOf,
   findAll,
   lookFor,
   type OwnPosts,
-  skewMs,
   comparable as spaced,
 } from '../kit/own-posts.ts';
 import { subjectOf } from '../kit/upload.ts';
@@ -22,8 +24,6 @@ import { linkTo, postIdOf, quotedId } from './post.ts';
  * text, the post it replies to, and the files, whose keys on X end with the ids of their uploads. What is not there proves
  * nothing: X's index is some seconds behind.
  */
-
-const { publish: rules } = rulesOf('x');
 
 /** Of a call, what tells its post from others. */
 const contentOf = ({ content, thread }: PublishRequest): Json => [content, thread?.replyTo?.parent ?? null];
@@ -49,12 +49,6 @@ const isEmpty = ({ meta }: Members): boolean => numberIn(meta, 'result_count') =
 /** X bills each post that it shows. */
 const shownIn = ({ body: { data } }: OkAnswer): number => (Array.isArray(data) ? data.length : 0);
 
-/** Milliseconds since the epoch. */
-interface Span {
-  readonly from: number;
-  readonly until: number;
-}
-
 const timeOf = (post: Members): number => Date.parse(textIn(post, 'created_at') ?? '');
 
 /** The account's own posts of a time that `isIt` names. */
@@ -62,7 +56,7 @@ const ownPosts = (
   { clock, boundaryDeadlineMs }: Bound,
   callFor: CallFor,
   request: PublishRequest,
-  { from, until }: Span,
+  { since, until }: Between,
   isIt: (post: Members) => boolean,
 ): OwnPosts => {
   const { workspaceId, account } = request;
@@ -70,7 +64,7 @@ const ownPosts = (
     method: 'GET',
     path: `/2/users/${encodeURIComponent(account.externalId)}/tweets`,
     query: {
-      ...{ max_results: String(perPage), start_time: second(from) },
+      ...{ max_results: String(perPage), start_time: second(since) },
       ...(until > clock() - endsAgoMs ? {} : { end_time: second(until) }),
       [fieldsName]: `attachments,created_at,entities,note_tweet,${references[fieldsName]}`,
       ...(cursor === null ? {} : { pagination_token: cursor }),
@@ -78,7 +72,7 @@ const ownPosts = (
     cost: { workspaceId, reads: perPage, isOptional: false, shown: shownIn },
   });
   return {
-    ...{ list: 'data', isEmpty, since: from, at: timeOf, isIt, maxPages },
+    ...{ list: 'data', isEmpty, since, until, at: timeOf, isIt, maxPages },
     page: (cursor) => callFor(subjectOf(request), (name) => ask(cursor, name), AbortSignal.timeout(boundaryDeadlineMs)),
     next: ({ meta }) => textIn(meta, 'next_token'),
     show: (post) => {
@@ -95,10 +89,8 @@ export const reconcile =
     if (crossed === null) return { kind: 'undecided' };
     const { at, mediaIds } = crossed;
     const wanted = comparable(request.content, linksOfX(request.content));
-    // X may make the post after we gave up the call, within the settle window.
-    const until = at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
     const is = (post: Members): boolean => isIt(post, request, wanted, mediaIds);
-    return lookFor(ownPosts(bound, callFor, request, { from: at - skewMs, until }, is), bound.clock);
+    return lookFor(ownPosts(bound, callFor, request, aroundCall(bound, at), is), bound.clock);
   };
 
 /** By text, parent and number of files: the uploads of a call that nobody remembers have no known ids. */
@@ -106,9 +98,8 @@ export const findPosts =
   (bound: Bound, callFor: CallFor): NonNullable<PlatformAdapter['findPosts']> =>
   async (request) => {
     const wanted = comparable(request.content, linksOfX(request.content));
-    const [from, until] = [Date.parse(request.from), Date.parse(request.until)];
-    const is = (post: Members): boolean => !(timeOf(post) > until) && isIt(post, request, wanted, request.media.length);
-    return findAll(ownPosts(bound, callFor, request, { from, until }, is), bound.clock);
+    const is = (post: Members): boolean => isIt(post, request, wanted, request.media.length);
+    return findAll(ownPosts(bound, callFor, request, asAsked(request), is), bound.clock);
   };
 
 /** @param files ids of the uploads, or how many files the post has */

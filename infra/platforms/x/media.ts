@@ -3,13 +3,15 @@ import type { Ask } from '../kit/client.ts';
 import type { NetworkAnswer, NotOk } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
 import {
+  callFor,
+  type FileWork,
   isUploadFailed,
   type Look,
   type Started,
-  subjectOf,
   type Uploader,
   type UploadWork,
-  upload,
+  uploadEach,
+  wholeOf,
 } from '../kit/upload.ts';
 import { membersOf, numberIn, textIn } from '../shared/members.ts';
 import type { Failed } from '../shared/outcomes.ts';
@@ -33,26 +35,23 @@ const maxSegments = 1_000;
 const noId: NotOk = { kind: 'silent', reason: 'the answer has no id of the file' };
 
 class MediaCalls {
-  readonly #bound: Bound;
-  readonly #work: UploadWork;
+  readonly #work: FileWork;
   readonly #segmentBytes: number;
 
-  constructor(bound: Bound, work: UploadWork, segmentBytes: number) {
-    this.#bound = bound;
+  constructor(work: FileWork, segmentBytes: number) {
     this.#work = work;
     this.#segmentBytes = segmentBytes;
   }
 
   #ask(ask: Ask): Promise<NetworkAnswer> {
-    const { request, steps } = this.#work;
-    return this.#bound.client.call(subjectOf(request), ask, steps.signal);
+    return callFor(this.#work, ask);
   }
 
   #moved = (bytes: number): void => this.#work.steps.moved(bytes);
 
   #untilOf(data: Json | undefined): string | null {
     const seconds = numberIn(data, 'expires_after_secs');
-    const now = this.#bound.clock();
+    const now = this.#work.bound.clock();
     return seconds === null || seconds < 0 || seconds > 1e9 ? null : new Date(now + seconds * 1_000).toISOString();
   }
 
@@ -67,7 +66,7 @@ class MediaCalls {
   image(): Uploader<XUpload> {
     return {
       start: async (media) => {
-        const file = { path: await media.file(), start: 0, end: media.bytes };
+        const file = await wholeOf(media);
         const form = { name: 'media', fields: { media_category: 'tweet_image' }, file, type: media.contentType };
         const ask = { method: 'POST', path: '/2/media/upload', form, onSent: this.#moved } as const;
         return this.#started(await this.#ask(ask), 0);
@@ -158,12 +157,11 @@ export const uploadAll = async (
   { request, steps }: Pick<UploadWork, 'request' | 'steps'>,
 ): Promise<readonly string[] | Failed> => {
   const work = { bound, request, steps, ...(processingMs === undefined ? {} : { waitMs: processingMs }) };
-  const calls = new MediaCalls(bound, work, segmentBytes);
-  const ids: string[] = [];
-  for (const media of request.media) {
-    const held = await upload(work, media, media.kind === 'image' ? calls.image() : calls.segments());
-    if (isUploadFailed(held)) return held;
-    ids.push(held.id);
-  }
-  return ids;
+  const calls = new MediaCalls(work, segmentBytes);
+  const held = await uploadEach(
+    work,
+    (media) => media,
+    ({ kind }) => (kind === 'image' ? calls.image() : calls.segments()),
+  );
+  return isUploadFailed(held) ? held : held.map(({ id }) => id);
 };

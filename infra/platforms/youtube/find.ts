@@ -1,10 +1,19 @@
 import type { Checkpoint, Json, PlatformAdapter, PublishRequest, Undecided } from '#contracts/ports/platform.ts';
-import { rulesOf } from '#domain/platforms/index.ts';
 import { opened, sealed } from '../kit/app.ts';
 import type { Ask } from '../kit/client.ts';
 import { undecidedBy, unknown } from '../kit/errors.ts';
 import type { Bound } from '../kit/network.ts';
-import { comparable, crossingIn, crossingOf, findAll, lookFor, type OwnPosts, skewMs } from '../kit/own-posts.ts';
+import {
+  aroundCall,
+  asAsked,
+  type Between,
+  comparable,
+  crossingIn,
+  crossingOf,
+  findAll,
+  lookFor,
+  type OwnPosts,
+} from '../kit/own-posts.ts';
 import { whereIs } from '../kit/resumable.ts';
 import { subjectOf } from '../kit/upload.ts';
 import { listIn, type Members, membersOf, textIn } from '../shared/members.ts';
@@ -17,7 +26,6 @@ import { isVideoId, reading, textAt } from './tables.ts';
  * and the videos of the channel are looked through by title, description and time.
  */
 
-const { publish: rules } = rulesOf('youtube');
 const [perPage, maxPages] = [50, 4];
 const askMs = 20_000;
 
@@ -47,11 +55,11 @@ export const videoOf = async (bound: Bound, asked: Asked, id: string): Promise<S
 const timeOf = (item: Members): number => Date.parse(textAt(item, 'snippet.publishedAt') ?? '');
 
 /** Videos of the channel of a time, private ones and those that are processed too. */
-const ownVideos = (bound: Bound, request: PublishRequest, since: number, until: number): OwnPosts => {
+const ownVideos = (bound: Bound, request: PublishRequest, between: Between): OwnPosts => {
   const [title, description] = [comparable(titleOf(request)), comparable(descriptionOf(request))];
   let playlistId: string | null = null;
   return {
-    ...{ list: 'items', since, at: timeOf, maxPages },
+    ...{ list: 'items', ...between, at: timeOf, maxPages },
     page: async (cursor) => {
       if (playlistId === null) {
         const { externalId: id } = request.account;
@@ -65,7 +73,6 @@ const ownVideos = (bound: Bound, request: PublishRequest, since: number, until: 
     },
     next: (body) => textIn(body, 'nextPageToken'),
     isIt: (item) =>
-      !(timeOf(item) > until) &&
       comparable(textAt(item, 'snippet.title')) === title &&
       comparable(textAt(item, 'snippet.description')) === description,
     show: (item) => {
@@ -99,8 +106,7 @@ export const seenOf = async (
   // The last byte is not there, so there is no video.
   if (found.kind === 'at') return { kind: 'absent' };
   if (found.kind !== 'gone') return undecidedBy(found, bound.clock());
-  const until = crossed.at + bound.boundaryDeadlineMs + rules.settleWindowMs + skewMs;
-  const listed = await lookFor(ownVideos(bound, request, crossed.at - skewMs, until), bound.clock);
+  const listed = await lookFor(ownVideos(bound, request, aroundCall(bound, crossed.at)), bound.clock);
   if (listed.kind === 'present') return videoOf(bound, request, listed.externalId);
   // The list may be behind: without its session nothing proves that there is no video.
   const failure = unknown('the upload session has ended, and the channel lists no such video: look there');
@@ -134,4 +140,4 @@ export const reconcile =
 export const findPosts =
   (bound: Bound): NonNullable<PlatformAdapter['findPosts']> =>
   (request) =>
-    findAll(ownVideos(bound, request, Date.parse(request.from), Date.parse(request.until)), bound.clock);
+    findAll(ownVideos(bound, request, asAsked(request)), bound.clock);

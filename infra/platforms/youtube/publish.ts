@@ -18,7 +18,7 @@ import { nearMs } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
 import { removalBy } from '../kit/removal.ts';
 import { isGone, partOf } from '../kit/resumable.ts';
-import { subjectOf } from '../kit/upload.ts';
+import { subjectOf, wholeOf } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
 import type { NotPublished } from '../shared/outcomes.ts';
 import { boundaryOf, resultOf, type Seen, seenOf, videoOf } from './find.ts';
@@ -151,7 +151,7 @@ export const setCover =
     const ask: Ask = {
       ...{ method: 'POST', path: '{uploads}/thumbnails/set', query: { videoId, uploadType: 'media' } },
       headers: { 'content-type': cover.contentType },
-      bytes: { path: await cover.file(), start: 0, end: cover.bytes },
+      bytes: await wholeOf(cover),
     };
     const answer = await client.call(subjectOf(request), ask, signal);
     // YouTube takes thumbnails from channels with a verified telephone number.

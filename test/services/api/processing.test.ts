@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { notShown } from '#domain/publish-failures.ts';
+import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, tomorrow } from '#test/support/composing.ts';
@@ -114,5 +115,23 @@ suite('targets that their network processes, over HTTP', (t) => {
     const explained = await tester.get('/errors/post_not_shown');
     assert.notEqual(explained.status, 404, explained.text);
     assert.notEqual(data.unknownSince, null);
+  });
+
+  t('is out for the quota and for the cadence, as one that is being published', async () => {
+    const quota = async () => {
+      const { used, scheduled } = (await tester.get('/quota')).data;
+      return [Number(used), Number(scheduled)] as const;
+    };
+    const two = await composer(world, ['facebook']);
+    const rule = { platform: null, minIntervalMinutes: 30, perDay: null };
+    const context = contextOf(world.operator, workspaceId);
+    await execute(world.store, workspace, workspaceId, { type: 'SetCadence', rule }, context);
+    await world.settled();
+    const [used, scheduled] = await quota();
+    const { id } = await processing({ schedule: { type: 'now' } }, two);
+    assert.deepEqual(await quota(), [used + 1, scheduled]);
+    const dueAt = Date.parse(String((await tester.get(`/post-targets/${id}`)).data.scheduledAt));
+    const { nextFreeAt } = (await tester.get(`/accounts/${two.accounts.facebook}/cadence`)).data;
+    assert.ok(Date.parse(String(nextFreeAt)) >= dueAt + 30 * 60_000, `free at ${nextFreeAt}`);
   });
 });

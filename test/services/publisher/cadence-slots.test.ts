@@ -53,7 +53,8 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
     absenceIsProof: (...asked) => world.sandbox.absenceIsProof(...asked),
     listsOwnPosts: (...asked) => world.sandbox.listsOwnPosts(...asked),
     comment: (request, signal) => world.sandbox.comment(request, signal),
-    reconcile: (request, boundary) => world.sandbox.reconcile(request, boundary),
+    reconcile: (...asked) => world.sandbox.reconcile(...asked),
+    processingLimitMs: (platform) => world.sandbox.processingLimitMs(platform),
     publish: async (request, steps) => {
       const outcome = await world.sandbox.publish(request, steps);
       return outcome.kind === 'published' ? { ...outcome, publishedAt: new Date(clock.now()).toISOString() } : outcome;
@@ -255,6 +256,16 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
     const second = await schedule(one);
     await until('the second waits', async () => (await count(second, 'TargetPublishDeferred')) === 1);
     assert.equal(await waitsAt(second), ((await publishedAt(first)) ?? 0) + hourMs);
+    // What its network still looks at is out for them too.
+    const page = await world.connect(clientId, 'facebook');
+    const dueAt = clock.now();
+    const looked = await schedule(page, { dueAt, text: 'Look [[sandbox:processing 3600000ms]]' });
+    await world.all([looked], 'processing');
+    await isShown(looked, 'processing');
+    await world.pool.query('delete from ops.cadence_slots');
+    const next = await schedule(page);
+    await until('the next one waits', async () => (await count(next, 'TargetPublishDeferred')) === 1);
+    assert.ok(((await waitsAt(next)) ?? 0) >= dueAt + hourMs);
     await running.stop();
   });
 

@@ -240,7 +240,12 @@ export const instagram: NetworkRules = {
       about: 'Public address of the cover of a reel, apart from `coverMediaId`. Ignored on all but reels.',
       ...{ type: 'url', uses: ['reel'] },
     },
-    locationId: { about: 'Id of the page of a place. Ignored on a story.', type: 'string', uses: notStory },
+    // "Pages Search API": its search for pages wants "Page Public Metadata Access", which an app that posts does not have.
+    locationId: {
+      about:
+        'Id of a page of Facebook that has an address, in digits: the place. No call lists places. On facebook.com it stands on the page under About, Page transparency; of a page that is connected here it is the `externalId` of that account. Another id fails at Instagram when the post is published. Ignored on a story.',
+      ...{ type: 'string', uses: notStory },
+    },
     paidPartnership: {
       about:
         'Marks the post as a paid partnership. Instagram takes it of accounts that are connected by Facebook; on others such a post fails.',

@@ -64,6 +64,12 @@ suite('bluesky: pieces of a post', (t) => {
       ['tag', '＃kaffee', 'kaffee'],
       ['tag', '#a1', 'a1'],
     ]);
+    // Upper case in the record, as it was written in the text.
+    assert.deepEqual(shown('$TSLA and ($aapl), $brk.b! $5 $TOOLONG a$b $1x $'), [
+      ['tag', '$TSLA', '$TSLA'],
+      ['tag', '$aapl', '$AAPL'],
+      ['tag', '$brk', '$BRK'],
+    ]);
     assert.deepEqual(shown('Hi @ann.bsky.social, (@bob.test) mail@x.com @nobody @A.B. @Ann.Blog.de.'), [
       ['mention', '@ann.bsky.social', 'ann.bsky.social'],
       ['mention', '@bob.test', 'bob.test'],

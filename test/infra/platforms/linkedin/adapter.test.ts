@@ -8,12 +8,8 @@ import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import { little, shownText } from '#infra/platforms/linkedin/post.ts';
 import { problems } from '#test/support/networks/linkedin/index.ts';
 import { littleText } from '#test/support/networks/linkedin/little.ts';
-import {
-  type LinkedInAccount,
-  type LinkedInWorld,
-  linkedinWorld,
-  mediaOf,
-} from '#test/support/networks/linkedin/world.ts';
+import { type LinkedInAccount, type LinkedInWorld, linkedinWorld } from '#test/support/networks/linkedin/world.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
 import { suite } from '#test/support/suite.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'linkedin-adapter-'));

@@ -6,12 +6,8 @@ import path from 'node:path';
 import type { InsightsSubject, PostInsightsAnswer } from '#contracts/ports/platform-insights.ts';
 import { accountFiguresOf, postFiguresOf } from '#domain/platforms/read-figures.ts';
 import { problems } from '#test/support/networks/linkedin/index.ts';
-import {
-  type LinkedInAccount,
-  type LinkedInWorld,
-  linkedinWorld,
-  mediaOf,
-} from '#test/support/networks/linkedin/world.ts';
+import { type LinkedInAccount, type LinkedInWorld, linkedinWorld } from '#test/support/networks/linkedin/world.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
 import { suite } from '#test/support/suite.ts';
 
 const within = () => AbortSignal.timeout(10_000);

@@ -6,12 +6,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { PublishRequest } from '#contracts/ports/platform.ts';
-import {
-  type LinkedInAccount,
-  type LinkedInWorld,
-  linkedinWorld,
-  mediaOf,
-} from '#test/support/networks/linkedin/world.ts';
+import { type LinkedInAccount, type LinkedInWorld, linkedinWorld } from '#test/support/networks/linkedin/world.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
 
 interface Given {
   readonly small: string;

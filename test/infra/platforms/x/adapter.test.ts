@@ -8,9 +8,10 @@ import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import { budgetAt } from '#infra/platforms/shared/app-budgets.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
 import { XAdapter } from '#test/support/networks/x/adapter.ts';
 import { problems } from '#test/support/networks/x/index.ts';
-import { mediaOf, type XWorld, xWorld } from '#test/support/networks/x/world.ts';
+import { type XWorld, xWorld } from '#test/support/networks/x/world.ts';
 import { suite } from '#test/support/suite.ts';
 
 const route = 'POST /2/tweets';

@@ -4,7 +4,8 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import type { PublishRequest } from '#contracts/ports/platform.ts';
-import { mediaOf, type XWorld, xWorld } from '#test/support/networks/x/world.ts';
+import { mediaOf } from '#test/support/networks/world-parts.ts';
+import { type XWorld, xWorld } from '#test/support/networks/x/world.ts';
 
 type Over = (files: Files) => Partial<PublishRequest>;
 

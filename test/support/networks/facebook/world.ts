@@ -3,7 +3,6 @@ import { createHash, randomUUID } from 'node:crypto';
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type {
   CommentRequest,
@@ -17,27 +16,12 @@ import { facebookNetwork } from '#infra/platforms/facebook/index.ts';
 import { appOf } from '#infra/platforms/kit/app.ts';
 import { type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import type { Tools } from '#infra/platforms/kit/tables.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { allScopes, type FacebookNetwork, startFacebook } from './index.ts';
 import type { FacebookOptions, Page, Person } from './state.ts';
-
-const real = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
 
 export type FacebookAccount = CommentRequest['account'] & InsightsAccount;
 export type FacebookAdapter = PlatformAdapter &

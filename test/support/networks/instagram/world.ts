@@ -1,8 +1,5 @@
 /** Adapters of Instagram on a simulated Instagram, as the tests use them. */
 import { randomUUID } from 'node:crypto';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PlatformAdapter, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount, InsightsSource } from '#contracts/ports/platform-insights.ts';
@@ -11,53 +8,12 @@ import { appOfLogin, joined } from '#infra/platforms/kit/logins.ts';
 import { type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import type { Tools } from '#infra/platforms/kit/tables.ts';
 import { loginsOf } from '#infra/platforms/live.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { type FileServer, startFiles, TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { type InstagramNetwork, type Page, type Person, scopesOf, startInstagram } from './index.ts';
 import type { Host, InstagramNetworkOptions } from './state.ts';
-
-const real = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
-
-/** Where Instagram fetches files. */
-interface FileServer {
-  readonly origin: string;
-  /** Answers of this file that are 404 first. */
-  readonly missing: Map<string, number>;
-  close(): void;
-}
-
-const startFiles = async (): Promise<FileServer> => {
-  const missing = new Map<string, number>();
-  const server = createServer(({ url = '' }, response) => {
-    const [, kind = '', name = ''] = url.split('/');
-    const left = missing.get(name) ?? 0;
-    missing.set(name, left - 1);
-    response.writeHead(left > 0 ? 404 : 200, { 'content-type': kind.replace('-', '/') }).end('bytes');
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    ...{ origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, missing },
-    close: () => {
-      server.closeAllConnections();
-      server.close();
-    },
-  };
-};
 
 export type InstagramAdapter = PlatformAdapter &
   Required<Pick<PlatformAdapter, 'findPosts' | 'removePost' | 'canRemove'>> &

@@ -1,35 +1,18 @@
 /** LinkedIn of the kit on a simulated LinkedIn, as the tests use it. */
 import { randomUUID } from 'node:crypto';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import type { CommentRequest, PlatformAdapter, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { CommentRequest, PlatformAdapter, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount } from '#contracts/ports/platform-insights.ts';
 import { appOf } from '#infra/platforms/kit/app.ts';
 import { type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import type { Tools } from '#infra/platforms/kit/tables.ts';
 import { linkedinNetwork } from '#infra/platforms/linkedin/index.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { type LinkedInNetwork, startLinkedIn } from './index.ts';
 import type { LinkedInOptions, Person } from './state.ts';
-
-const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
-const real = new GuardedNetworkHttp(guard);
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
 
 export type LinkedInAccount = CommentRequest['account'] & InsightsAccount;
 export type LinkedInAdapter = PlatformAdapter & Required<Pick<PlatformAdapter, 'removePost' | 'findPosts'>>;
@@ -104,13 +87,3 @@ export const linkedinWorld = async (
     },
   };
 };
-
-/** A file of nothing but its size; the simulator looks into none. */
-export const mediaOf = (
-  file: string,
-  over: Partial<PublishMedia> & Pick<PublishMedia, 'kind' | 'contentType' | 'bytes'>,
-): PublishMedia => ({
-  ...{ mediaId: randomUUID(), use: 'feed', sha256: '0'.repeat(64), width: 640, height: 480, durationMs: null },
-  ...{ altText: null, file: async () => file, url: async () => '' },
-  ...over,
-});

@@ -6,7 +6,6 @@ import path from 'node:path';
 import type { AppLimits } from '#contracts/ports/app-limits.ts';
 import type { ConsentConnector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type {
   CommentRequest,
@@ -20,27 +19,11 @@ import type { NetworkApp } from '#infra/platforms/kit/app.ts';
 import { NetworkClient } from '#infra/platforms/kit/client.ts';
 import { type Bound, type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import { pinterestNetwork } from '#infra/platforms/pinterest/index.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { type Board, type Person, type PinterestNetwork, startPinterest } from './index.ts';
 import type { PinterestOptions } from './state.ts';
-
-const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
-const real = new GuardedNetworkHttp(guard);
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
 
 export const appOf = (network: PinterestNetwork): NetworkApp => ({
   ...{ id: network.state.app.clientId, secret: network.state.app.clientSecret, version: null, monthlyReads: null },

@@ -5,33 +5,17 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { ConsentConnector } from '#contracts/ports/connector.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { CommentRequest, PlatformAdapter, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount } from '#contracts/ports/platform-insights.ts';
 import type { NetworkApp } from '#infra/platforms/kit/app.ts';
 import { type KitNetwork, networkOf } from '#infra/platforms/kit/network.ts';
 import { tiktokNetwork } from '#infra/platforms/tiktok/index.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { allScopes, type Person, startTikTok, type TikTokNetwork } from './index.ts';
 import type { TikTokOptions } from './state.ts';
-
-const real = new GuardedNetworkHttp(new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] }));
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
 
 export const appOf = (network: Pick<TikTokNetwork, 'state' | 'api' | 'authorize'>): NetworkApp => ({
   ...{ id: network.state.app.clientKey, secret: network.state.app.clientSecret, version: null, monthlyReads: null },

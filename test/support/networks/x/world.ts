@@ -1,31 +1,14 @@
 /** Adapters of X on a simulated X, as the tests use them. */
 import { randomUUID } from 'node:crypto';
-import type { NetworkCall, NetworkHttp } from '#contracts/ports/network-http.ts';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
-import type { CommentRequest, PublishMedia, PublishRequest } from '#contracts/ports/platform.ts';
+import type { CommentRequest, PublishRequest } from '#contracts/ports/platform.ts';
 import type { InsightsAccount } from '#contracts/ports/platform-insights.ts';
-import { EgressGuard } from '#runtime/egress/guard.ts';
-import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
 import { MemoryAppLimits } from '#test/support/networks/memory-app-limits.ts';
 import { MemoryCredentials } from '#test/support/networks/memory-credentials.ts';
+import { TaggedHttp } from '#test/support/networks/world-parts.ts';
 import { XAdapter, type XOptions } from './adapter.ts';
 import { type Person, startX, type XNetwork } from './index.ts';
 import type { XNetworkOptions } from './state.ts';
-
-const guard = new EgressGuard({ privateTargets: ['*'], ownHosts: () => [] });
-const real = new GuardedNetworkHttp(guard);
-
-/** Marks each call with its target, which the network's ledger keeps. */
-class TaggedHttp implements NetworkHttp {
-  readonly calls: NetworkCall[] = [];
-
-  send(call: NetworkCall, signal: AbortSignal) {
-    this.calls.push(call);
-    const { targetId } = call.subject;
-    const tag = targetId === null ? {} : { 'x-test-tag': targetId };
-    return real.send({ ...call, headers: { ...call.headers, ...tag } }, signal);
-  }
-}
 
 export interface XWorld {
   readonly network: XNetwork;
@@ -96,13 +79,3 @@ export const xWorld = async (networkOptions: XNetworkOptions = {}, over: Partial
     },
   };
 };
-
-/** A file of nothing but its size; the simulator looks into none. */
-export const mediaOf = (
-  file: string,
-  over: Partial<PublishMedia> & Pick<PublishMedia, 'kind' | 'contentType' | 'bytes'>,
-): PublishMedia => ({
-  ...{ mediaId: randomUUID(), use: 'feed', sha256: '0'.repeat(64), width: 640, height: 480, durationMs: null },
-  ...{ altText: null, file: async () => file, url: async () => '' },
-  ...over,
-});
