@@ -93,7 +93,10 @@ export const EventMetadata = Type.Object({
   $correlationId: Type.String({ minLength: 1, maxLength: 128 }),
   $causationId: Type.String({ minLength: 1, maxLength: 128 }),
   commandId: Type.String({ minLength: 1, maxLength: 128 }),
+  /** In real time, also where the clock of a sandbox workspace is ahead. */
   occurredAt: Instant,
+  /** Milliseconds by which the workspace's clock was ahead of `occurredAt` when this was decided; absent: it was not. */
+  aheadMs: Type.Optional(Type.Integer({ minimum: 1 })),
   schemaVersion: Type.Integer({ minimum: 1 }),
   /** HMAC of the caller's Idempotency-Key, where one was sent. */
   keyHmac: Type.Optional(Type.String()),
@@ -101,6 +104,10 @@ export const EventMetadata = Type.Object({
   fingerprint: Type.Optional(Type.String()),
 });
 export type EventMetadata = Static<typeof EventMetadata>;
+
+/** By the clock of its workspace: the instant that a decision read, and that folds compare with others. ISO 8601. */
+export const instantOf = ({ occurredAt, aheadMs }: Pick<EventMetadata, 'occurredAt' | 'aheadMs'>): string =>
+  aheadMs === undefined ? occurredAt : new Date(Date.parse(occurredAt) + aheadMs).toISOString();
 
 /** `{ TypeName: schema }` → the union `{ type, data }` of a stream's events. */
 export type EventOf<M extends Record<string, TSchema>> = {

@@ -10,6 +10,9 @@ const WorkspaceName = Type.String({ minLength: 1, maxLength: 200 });
 
 const Member = Type.Object({ memberId: Uuid, name: Type.String({ maxLength: 200 }), role: Role });
 
+/** How far the clock of a sandbox twin may be ahead of real time in all, milliseconds. */
+export const maxAheadMs = 400 * 86_400_000;
+
 /** How near the end is. `ended`: the network answers the version no longer. */
 export const NetworkVersionStage = Type.Union([
   Type.Literal('ends_in_90_days'),
@@ -43,5 +46,7 @@ export const workspaceEvents = {
   }),
   /** Targets that may be due in one month of the workspace's zone; null: as many as it likes. */
   PostingQuotaSet: Type.Object({ limit: Nullable(PostingQuota) }),
+  /** Of a sandbox twin: milliseconds by which its clock is ahead of real time from then on. */
+  SandboxClockMoved: Type.Object({ aheadMs: Type.Integer({ minimum: 1, maximum: maxAheadMs }) }),
 } as const;
 export type WorkspaceEvent = EventOf<typeof workspaceEvents>;

@@ -1,5 +1,6 @@
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { EventCodec } from '#runtime/eventing/codec.ts';
+import { instantOf } from '#schemas/common.ts';
 import { utcZones, type ZoneChange, type Zones } from './calendar.ts';
 
 /** The zones of a workspace, from its stream: no read model keeps the former ones. */
@@ -36,7 +37,7 @@ export const zonesFrom = (store: Pick<EventStore, 'read'>, codec: EventCodec): Z
       next = event.revision + 1n;
       if (!types.has(event.type)) continue;
       const { data, metadata } = await codec.decode(event);
-      zones = withChange(zones, { since: Date.parse(metadata.occurredAt), timezone: String(data.timezone) });
+      zones = withChange(zones, { since: Date.parse(instantOf(metadata)), timezone: String(data.timezone) });
     }
     if (all.size >= maxKnown) all.clear();
     all.set(workspaceId, { next, zones });

@@ -1,4 +1,5 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { instantOf } from '#schemas/common.ts';
 import { type AnyPublisher, type PublisherOf, untyped } from './publisher.ts';
 
 /**
@@ -168,13 +169,14 @@ export const applyEvent = <Own extends object>(
 ): Row<Own> | null => {
   const own = model.fold(row, event);
   if (own === null) return null;
-  const { workspaceId, occurredAt } = event.metadata;
+  const { workspaceId } = event.metadata;
+  const at = instantOf(event.metadata);
   const base: Base = {
     id,
     workspace_id: row?.workspace_id ?? workspaceId,
     revision: event.revision,
-    created_at: row?.created_at ?? occurredAt,
-    updated_at: occurredAt,
+    created_at: row?.created_at ?? at,
+    updated_at: at,
   };
   return { ...own, ...base };
 };

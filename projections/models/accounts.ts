@@ -4,7 +4,7 @@ import { batchesOf } from '#contracts/base/batches.ts';
 import { capabilities } from '#domain/platforms/index.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import type { ObservedWindow } from '#schemas/cadence.ts';
-import type { Platform } from '#schemas/common.ts';
+import { instantOf, type Platform } from '#schemas/common.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf } from '../engine/rows.ts';
 import { view } from '../shapes.ts';
@@ -93,7 +93,7 @@ export const accounts = defineModel<Own, AccountEvent>({
       client_id: data.clientId,
       platform: data.platform,
       external_id: data.externalId,
-      ...authorized(data, event.metadata.occurredAt),
+      ...authorized(data, instantOf(event.metadata)),
       disconnected_at: null,
       disconnected_revision: null,
       reconnected_at: null,
@@ -102,21 +102,21 @@ export const accounts = defineModel<Own, AccountEvent>({
     }),
     AccountReauthorized: change((row, data, event) => ({
       ...row,
-      ...authorized(data, event.metadata.occurredAt),
-      reconnected_at: row.status === 'disconnected' ? event.metadata.occurredAt : row.reconnected_at,
+      ...authorized(data, instantOf(event.metadata)),
+      reconnected_at: row.status === 'disconnected' ? instantOf(event.metadata) : row.reconnected_at,
     })),
     AccountReauthRequired: change((row, { reason }, event) => ({
       ...row,
       status: 'reauth_required',
       health_reason: reason,
-      checked_at: event.metadata.occurredAt,
+      checked_at: instantOf(event.metadata),
     })),
     AccountDisconnected: change((row, { reason }, event) => ({
       ...row,
       status: 'disconnected',
       health_reason: reason,
-      checked_at: event.metadata.occurredAt,
-      disconnected_at: event.metadata.occurredAt,
+      checked_at: instantOf(event.metadata),
+      disconnected_at: instantOf(event.metadata),
       disconnected_revision: event.revision,
       reconnected_at: null,
     })),

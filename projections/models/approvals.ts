@@ -1,7 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { ApprovalEvent, ApprovalStatus, WithdrawReason } from '#schemas/approval.ts';
-import type { Actor } from '#schemas/common.ts';
+import { type Actor, instantOf } from '#schemas/common.ts';
 import type { approvalPublic } from '#schemas/http/webhook-events/approval.ts';
 import type { TargetStatus } from '#schemas/target.ts';
 import { change, defineModel, type Row, unchanged } from '../engine/model.ts';
@@ -35,7 +35,7 @@ const decided = (status: ApprovalStatus) =>
     ...row,
     status,
     decided_by: decidedBy,
-    decided_at: metadata.occurredAt,
+    decided_at: instantOf(metadata),
     comment,
   }));
 

@@ -1,5 +1,6 @@
 import type { Knex } from 'knex';
 import type { CampaignEvent, CampaignFields } from '#schemas/campaign.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { campaignPublic } from '#schemas/http/webhook-events/campaign.ts';
 import { change, defineModel, type Row } from '../engine/model.ts';
 import type { Publisher } from '../engine/publisher.ts';
@@ -130,6 +131,7 @@ export const campaigns = defineModel<Own, CampaignEvent>({
     }),
     CampaignUpdated: change((row, fields) => ({ ...row, ...written(fields) })),
     CampaignShifted: change((row, _data, { revision, metadata }) =>
+      // In real time, which says when the process that decided it must have died.
       shifting(row, [...row.open_shifts, { revision, decidedAt: metadata.occurredAt }]),
     ),
     CampaignShiftCompleted: change((row, { shiftRevision }) =>
@@ -138,7 +140,7 @@ export const campaigns = defineModel<Own, CampaignEvent>({
         row.open_shifts.filter(({ revision }) => revision !== shiftRevision),
       ),
     ),
-    CampaignDeleted: change((row, _data, { metadata }) => ({ ...row, deleted_at: metadata.occurredAt })),
+    CampaignDeleted: change((row, _data, { metadata }) => ({ ...row, deleted_at: instantOf(metadata) })),
   },
 });
 

@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import { batchesOf } from '#contracts/base/batches.ts';
 import { client } from '#domain/client.ts';
 import type { ClientEvent, ClientFields } from '#schemas/client.ts';
+import { instantOf } from '#schemas/common.ts';
 import { change, defineModel, type Recount, type Row } from '../engine/model.ts';
 import { asRow, type NewestFirst, newestFirst, type Page, type PageOf, substring } from '../engine/rows.ts';
 import { view } from '../shapes.ts';
@@ -67,7 +68,7 @@ export const clients = defineModel<Own, ClientEvent>({
       account_count: 0,
     }),
     ClientUpdated: change((row, fields) => ({ ...row, ...written(fields) })),
-    ClientArchived: change((row, _data, event) => ({ ...row, archived_at: event.metadata.occurredAt })),
+    ClientArchived: change((row, _data, event) => ({ ...row, archived_at: instantOf(event.metadata) })),
     ClientNameClaimLapsed: change((row) => row),
     ClientErased: change((row) => ({ ...row, erased: true })),
   },

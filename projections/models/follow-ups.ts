@@ -1,7 +1,12 @@
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { AfterStepName, FollowUpIssue, TargetEvent } from '#schemas/target.ts';
+import { instantOf } from '#schemas/common.ts';
+import type { AfterStepName, FollowUpIssue, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type { Model } from '../engine/model.ts';
 
-/** Columns of a target that tell what follows its publication, and their fold: the first comment, and the cover of a video. */
+/**
+ * Columns of a target that tell what follows its publication, and their fold: the first comment, and the cover of a video;
+ * and when a worker must act, in real time.
+ */
 
 interface ShownIssue extends FollowUpIssue {
   readonly at: string;
@@ -50,9 +55,9 @@ const follow = (
 
 const issueOf = (
   { code, message, platformCode }: FollowUpIssue,
-  { metadata: { occurredAt: at } }: DecodedEvent,
+  { metadata }: DecodedEvent,
   retryAt: string | null,
-): ShownIssue => ({ code, message, platformCode, at, retryAt });
+): ShownIssue => ({ code, message, platformCode, at: instantOf(metadata), retryAt });
 
 export const commentScheduled = <R extends FollowUpRow>(
   row: R,
@@ -117,3 +122,26 @@ export const stepFailed = <R extends FollowUpRow>(
   { step, ...issue }: DataOf<'TargetAfterStepFailed'>,
   event: DecodedEvent,
 ): R => ({ ...row, ...follow(row, step, null), ...withIssue(row, step, issueOf(issue, event, null)) });
+
+/** States from whose time another target of the account counts its own: see `slotAtSql`. */
+const countedFrom: readonly TargetStatus[] = ['publishing', 'processing', 'outcome_unknown'];
+
+/**
+ * The publisher searches `next_action_at` by real time. Where the clock of the workspace was ahead at an event, the instant
+ * that the event names is as far away in real time as it was for the workspace; a move of the clock brings it nearer.
+ */
+export const inRealTime = <
+  R extends Pick<FollowUpRow, 'next_action_at'> & { readonly status: TargetStatus; readonly schedule_mode: string },
+>(
+  model: Model<R>,
+): Model<R> => ({
+  ...model,
+  fold: (row, event) => {
+    const next = model.fold(row, event);
+    const { aheadMs } = event.metadata;
+    if (aheadMs === undefined || next === null || next.next_action_at === null) return next;
+    if (next.next_action_at === row?.next_action_at) return next;
+    if (next.schedule_mode !== 'native' && countedFrom.some((one) => one === next.status)) return next;
+    return { ...next, next_action_at: new Date(Date.parse(next.next_action_at) - aheadMs).toISOString() };
+  },
+});

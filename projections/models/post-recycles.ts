@@ -2,6 +2,7 @@ import type { Knex } from 'knex';
 import type { ClientBase, Pool } from 'pg';
 import { type PostState, publishedAtOf, type RecycledFrom } from '#domain/post/post.ts';
 import { type Recycle, recycleWorkAt } from '#domain/post/post-recycle.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import type { PostStatus } from '#schemas/post.ts';
 import { view } from '../shapes.ts';
 
@@ -33,18 +34,43 @@ export const recycleOfState = (state: Exclude<PostState, { status: 'none' }>, st
 export interface RecycleDue {
   readonly id: string;
   readonly at: string;
+  readonly workspaceId: string;
 }
 
-export const beforeAllRecycles: RecycleDue = { id: '00000000-0000-0000-0000-000000000000', at: '-infinity' };
+const lowest = '00000000-0000-0000-0000-000000000000';
+export const beforeAllRecycles: RecycleDue = { id: lowest, at: '-infinity', workspaceId: lowest };
 
 /** The longest due first. `$1`: now, `$2`, `$3`: instant and id of the last one seen. */
 export const recyclesDueSql = `
-select p.id::text as id, p.recycle_at::text as at from ${view('posts')} p
+select p.id::text as id, p.recycle_at::text as at, p.workspace_id::text as "workspaceId" from ${view('posts')} p
 where p.recycle_at is not null and p.recycle_at <= $1 and (p.recycle_at, p.id) > ($2::timestamptz, $3::uuid)
 order by p.recycle_at, p.id limit 100`;
 
 export const recyclesDue = async (pool: Pool, now: Date, after: RecycleDue): Promise<readonly RecycleDue[]> =>
   (await pool.query<RecycleDue>(recyclesDueSql, [now, after.at, after.id])).rows;
+
+/**
+ * Those of one workspace, whose clock is ahead: the recycled posts of its clients. `$1`: workspace, `$2`: now by its clock, `$3`:
+ * id of the last one seen.
+ */
+export const recyclesDueOfSql = `
+select p.id::text as id, p.recycle_at::text as at, p.workspace_id::text as "workspaceId" from ${view('clients')} c
+cross join lateral (
+  select id, recycle_at, workspace_id from ${view('posts')} o
+  where o.client_id = c.id and (o.recycle ->> 'enabled')::bool and o.id > $3::uuid and o.recycle_at <= $2
+  order by o.client_id, o.id limit 100) p
+where c.workspace_id = $1 order by p.id limit 100`;
+
+export const recyclesDueOf = (
+  pool: Pool,
+  workspaceId: string,
+  now: Date,
+  after: RecycleDue,
+): Promise<readonly RecycleDue[]> =>
+  inTransaction(pool, async (tx) => {
+    const { rows } = await tx.query<RecycleDue>(recyclesDueOfSql, [workspaceId, now, after.id]);
+    return { commit: true, result: rows };
+  });
 
 /** `$1`: client, `$2`: id of the last one seen. */
 export const recycledOfClientSql = `

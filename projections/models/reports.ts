@@ -1,6 +1,7 @@
 import type { Knex } from 'knex';
 import type { Pool } from 'pg';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { reportPublic } from '#schemas/http/webhook-events/analytics.ts';
 import type { Completeness, ReportDefinition, ReportEvent, ReportFormat } from '#schemas/report.ts';
 import { change, defineModel, type Row, rowOf } from '../engine/model.ts';
@@ -160,7 +161,7 @@ export const reports = defineModel<Own, ReportEvent>({
     }),
     ReportRunRequested: change((row, data, { metadata }) => ({
       ...row,
-      runs: [begun(row, data, metadata.occurredAt), ...row.runs].slice(0, maxRuns),
+      runs: [begun(row, data, instantOf(metadata)), ...row.runs].slice(0, maxRuns),
     })),
     ReportRunCompleted: change((row, { runId, asOf, exports, completeness }, { metadata }) =>
       withRun(row, runId, (run) => ({
@@ -168,14 +169,14 @@ export const reports = defineModel<Own, ReportEvent>({
         status: 'completed',
         asOf,
         exports,
-        completedAt: metadata.occurredAt,
+        completedAt: instantOf(metadata),
         completeness,
       })),
     ),
     ReportRunFailed: change((row, { runId, code, message }) =>
       withRun(row, runId, (run) => ({ ...run, status: 'failed', failure: { code, message } })),
     ),
-    ReportRemoved: change((row, _data, { metadata }) => ({ ...row, removed_at: metadata.occurredAt })),
+    ReportRemoved: change((row, _data, { metadata }) => ({ ...row, removed_at: instantOf(metadata) })),
   },
 });
 

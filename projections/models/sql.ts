@@ -8,6 +8,7 @@ import type { Knex } from 'knex';
 import type { PostKind } from '#domain/best-times.ts';
 import { platformsWithUses, useOf } from '#domain/platforms/index.ts';
 import { undoClosesMs } from '#domain/post/scheduling.ts';
+import { nowSql } from '#runtime/work/sandbox-clocks.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaKind } from '#schemas/media.ts';
 import { ownProjections, view } from '../shapes.ts';
@@ -45,7 +46,7 @@ export const isOpenTarget = (t: string): string =>
     or (${t}.status = 'handed_to_platform'
         or ${t}.status in ('publishing', 'outcome_unknown') and ${t}.schedule_mode = 'native' and ${t}.external_id is null)
       and ${t}.undo is distinct from 'pending'
-      and ${t}.due_at >= now() + ${undoClosesMs} * interval '1 millisecond')`;
+      and ${t}.due_at >= ${nowSql(`${t}.workspace_id`)} + ${undoClosesMs} * interval '1 millisecond')`;
 
 /**
  * Whether the network of a target is asked what became of it.

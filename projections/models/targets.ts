@@ -2,7 +2,7 @@ import { titleFor } from '#domain/platforms/index.ts';
 import { type ContentBody, contentFor, firstCommentOf } from '#domain/post/content.ts';
 import { approvalTooLate } from '#domain/publish-failures.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
-import type { Platform } from '#schemas/common.ts';
+import { instantOf, type Platform } from '#schemas/common.ts';
 import type {
   Failure,
   PlannedTarget,
@@ -20,6 +20,7 @@ import {
   commentScheduled,
   commentStarted,
   type FollowUpColumns,
+  inRealTime,
   noFollowUps,
   stepCompleted,
   stepFailed,
@@ -53,7 +54,7 @@ type DataOf<T extends TargetEvent['type']> = Extract<TargetEvent, { type: T }>['
 
 /** A target that is to be handed to the network's own scheduler has work at once. */
 const atOnce = (mode: PlannedTarget['scheduleMode'], { metadata }: DecodedEvent): Partial<NativeRow> =>
-  mode === 'native' ? { next_action_at: metadata.occurredAt } : {};
+  mode === 'native' ? { next_action_at: instantOf(metadata) } : {};
 
 const settled = { retry_at: null, next_action_at: null } as const;
 
@@ -73,7 +74,7 @@ const inTime = { overdue: false, deferred_since: null } as const;
 const deferredBy = (
   { deferred_since: since, due_at: due }: Pick<NativeRow, 'deferred_since' | 'due_at'>,
   { metadata }: DecodedEvent,
-) => ({ deferred_since: since ?? (metadata.occurredAt < due ? due : metadata.occurredAt) });
+) => ({ deferred_since: since ?? (instantOf(metadata) < due ? due : instantOf(metadata)) });
 
 /** A held target has work only where it fails if nobody has approved it in time. */
 const held = (row: Pick<NativeRow, 'approval_late'>, dueAt: string) =>
@@ -106,7 +107,7 @@ const handedOver = <R extends NativeRow>(
   failure: null,
   retry_at: null,
   deferred_since: null,
-  next_action_at: row.undo === 'pending' ? event.metadata.occurredAt : dueAt,
+  next_action_at: row.undo === 'pending' ? instantOf(event.metadata) : dueAt,
 });
 
 const undoRequested = <R extends NativeRow>(
@@ -116,7 +117,7 @@ const undoRequested = <R extends NativeRow>(
 ): R => ({
   ...row,
   undo: then === 'cancel' ? 'pending' : 'moving',
-  next_action_at: event.metadata.occurredAt,
+  next_action_at: instantOf(event.metadata),
   applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
 });
 
@@ -236,7 +237,7 @@ interface Own extends FollowUpColumns {
 }
 export type TargetRow = Row<Own>;
 
-export const postTargets = defineModel<Own, TargetEvent>({
+const targetsByEvents = defineModel<Own, TargetEvent>({
   name: 'post_targets',
   kind: 'target',
   publisher: targetPublisher,
@@ -377,9 +378,9 @@ export const postTargets = defineModel<Own, TargetEvent>({
       attempts: attempt,
       takeover,
       failure: null,
-      next_action_at: event.metadata.occurredAt,
+      next_action_at: instantOf(event.metadata),
     })),
-    TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: event.metadata.occurredAt })),
+    TargetPublishCheckpointed: change((row, _data, event) => ({ ...row, next_action_at: instantOf(event.metadata) })),
     // The head's id and address are shown as soon as the head is published, also of a thread that is never finished.
     TargetSegmentPublished: change((row, data, event) => ({
       ...row,
@@ -387,12 +388,12 @@ export const postTargets = defineModel<Own, TargetEvent>({
       segments: addSegment(row.segments, data),
       unknown_since: null,
       deferred_since: null,
-      next_action_at: event.metadata.occurredAt,
+      next_action_at: instantOf(event.metadata),
     })),
     TargetPublishTakenOver: change((row, { takeover }, event) => ({
       ...row,
       takeover,
-      next_action_at: event.metadata.occurredAt,
+      next_action_at: instantOf(event.metadata),
     })),
     TargetHandedToPlatform: change(handedOver),
     TargetUndoRequested: change(undoRequested),
@@ -449,13 +450,13 @@ export const postTargets = defineModel<Own, TargetEvent>({
       retry_at: null,
       deferred_since: null,
       next_action_at: reconcileAt,
-      unknown_since: row.unknown_since ?? event.metadata.occurredAt,
+      unknown_since: row.unknown_since ?? instantOf(event.metadata),
     })),
     TargetAbsenceObserved: unchanged,
     TargetOutcomeSettled: change((row, data, event) => {
       if (data.outcome === 'absent') {
         const since = data.by === 'admin' ? null : row.unknown_since;
-        return { ...row, ...pending(row.due_at, data.retryAt ?? event.metadata.occurredAt), unknown_since: since };
+        return { ...row, ...pending(row.due_at, data.retryAt ?? instantOf(event.metadata)), unknown_since: since };
       }
       if (data.outcome === 'failed' && data.failure !== null) {
         return { ...row, ...settled, status: 'failed', failure: data.failure };
@@ -466,7 +467,7 @@ export const postTargets = defineModel<Own, TargetEvent>({
         status: 'published',
         external_id: data.externalId,
         permalink: data.permalink,
-        published_at: data.publishedAt ?? event.metadata.occurredAt,
+        published_at: data.publishedAt ?? instantOf(event.metadata),
         failure: null,
       };
     }),
@@ -489,6 +490,8 @@ export const postTargets = defineModel<Own, TargetEvent>({
     TargetRemovedOnPlatform: unchanged,
   },
 });
+
+export const postTargets = inRealTime(targetsByEvents);
 
 const afterStepEvents: readonly TargetEvent['type'][] = [
   'TargetAfterStepScheduled',

@@ -92,6 +92,7 @@ export const workspaces = defineModel<Own, WorkspaceEvent>({
       posting_quota: limit,
       posting_quota_revision: revision,
     })),
+    SandboxClockMoved: unchanged,
   },
 });
 

@@ -1,6 +1,8 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { everyWorkspace } from '#runtime/work/publishing-hold.ts';
+import { nowSql } from '#runtime/work/sandbox-clocks.ts';
+import { maxAheadMs } from '#schemas/workspace.ts';
 import { isAskedSql } from '../models/sql.ts';
 import { view } from '../shapes.ts';
 
@@ -151,6 +153,60 @@ export const walkDueTargets = (
     held.networks,
   ]);
 
+/** States in which a target may have work at a time of its own. */
+const timedStates = ['pending', 'rate_limited', 'publishing', 'awaiting_approval', 'handed_to_platform'] as const;
+/** Rows of one workspace, state and platform that a search among moved clocks reads. */
+const movedRows = 100;
+
+/**
+ * Targets that are due by the clock of their workspace, which is ahead of ours. `next_action_at` has real time, as it was
+ * when the row was written: it may lie ahead of what a move has made due since. So this search goes by the open targets of
+ * each workspace, and by the times that their owner gave them.
+ */
+export const movedSql = `
+with walked as materialized (
+  select t.*, m.ahead_ms from unnest($1::uuid[], $2::float8[]) as m (workspace_id, ahead_ms)
+  cross join unnest($4::text[]) as n (platform) cross join unnest('{${timedStates.join(',')}}'::text[]) as s (status)
+  cross join lateral (
+    select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, coalesce(p.retry_at, p.due_at) as at
+    from ${view('post_targets')} p
+    where p.workspace_id = m.workspace_id and p.status = s.status and p.platform = n.platform
+      and p.due_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond' and p.next_action_at is not null
+      and (p.retry_at is null or p.retry_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond')
+    order by p.due_at, p.id limit ${movedRows}) t
+), free as (
+  select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
+  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9', '$10')}
+), ranked as (
+  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.at, f.id) as rank
+  from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
+)
+select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.platform, r.revision,
+  r.at - r.ahead_ms * interval '1 millisecond' as "dueAt", r.at::text as at, false as "isEdge"
+from ranked r where r.rank <= r.room + ${spareRows}`;
+
+/** @param before in real time; the clock of each workspace is `aheadMs` ahead of it */
+export const movedDueTargets = (
+  pool: Pool,
+  clocks: readonly { readonly workspaceId: string; readonly aheadMs: number }[],
+  before: Date,
+  platformRooms: Readonly<Record<string, number>>,
+  { leaseKind, except, rooms }: SearchLimits,
+  held: KeptBack,
+): Promise<readonly WalkedTarget[]> =>
+  search<WalkedTarget>(pool, 'publisher-due-moved', movedSql, [
+    clocks.map(({ workspaceId }) => workspaceId),
+    clocks.map(({ aheadMs }) => aheadMs),
+    before,
+    Object.keys(platformRooms),
+    JSON.stringify(platformRooms),
+    JSON.stringify(rooms),
+    except,
+    leaseKind,
+    held.bySetting,
+    held.networks,
+  ]);
+
 /** Where a walk continues; null: it begins at the newest row. */
 export interface WalkCursor {
   readonly at: string;
@@ -171,13 +227,14 @@ with rested as materialized (
     order by l.not_before desc, l.id desc limit $4) s
 ), bare as materialized (
   select s.*, row_number() over () = $7 as "isEdge" from (
-    select t.id, t.next_action_at as at from ${view('post_targets')} t
+    select t.id, t.workspace_id, t.next_action_at as at from ${view('post_targets')} t
     where ${isAskedSql('t')} and t.next_action_at is not null
-      and (t.next_action_at, t.id) < (coalesce($5::timestamptz, now()), $6::uuid)
+      and (t.next_action_at, t.id) < (coalesce($5::timestamptz, now() + interval '${maxAheadMs / 86_400_000} days'), $6::uuid)
     order by t.next_action_at desc, t.id desc limit $7) s
 ), free as (
   select t.*, coalesce(($8::jsonb ->> (t.workspace_id::text || t.platform))::int, $9) as room
-  from (select id::uuid from rested union select b.id from bare b where not ${isTaken('b.id', '$1')}) c
+  from (select id::uuid from rested union select b.id from bare b
+    where not ${isTaken('b.id', '$1')} and b.at <= ${nowSql('b.workspace_id')}) c
   cross join lateral (
     select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, p.next_action_at
     from ${view('post_targets')} p where p.id = c.id offset 0

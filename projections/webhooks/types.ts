@@ -1,6 +1,7 @@
 import { envelopeIdOf } from '#domain/ids.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { instantOf } from '#schemas/common.ts';
 import { publicEvents } from '#schemas/http/webhook-events.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 import { type AnyPublisher, type AnyRule as Rule, type StreamSubject, untyped } from '../engine/publisher.ts';
@@ -87,7 +88,7 @@ export const subjectOf = (
 /** @param subject the stream, folded up to and including the event; may be null where `needsStream` is false */
 export const render = (type: string, event: DecodedEvent, subject: StreamSubject): unknown => {
   const rule = rulesOf(kindOf(event.stream), event.type).find((one) => one.type === type);
-  const source = { data: event.data, id: idOf(event.stream), occurredAt: event.metadata.occurredAt };
+  const source = { data: event.data, id: idOf(event.stream), occurredAt: instantOf(event.metadata) };
   if (rule?.ofEvent !== undefined) return rule.ofEvent(source);
   if (rule?.ofStream !== undefined && subject !== null) return rule.ofStream(source, subject);
   throw new BrokenInvariant(`${event.type} in ${event.stream} cannot be rendered as ${type}`);

@@ -11,6 +11,7 @@ import { type ScheduledTarget, type TargetCommand, type TargetState, target } fr
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import type { Bundle, BundledEvent } from './audit-bundle.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
@@ -112,7 +113,7 @@ const playDecider = (events: readonly DecodedEvent[]): Pick<Played, 'decided' | 
   for (const [at, event] of events.entries()) {
     const recorded = { type: event.type, data: event.data } as unknown as TargetEvent;
     const state = before[at] ?? target.initial;
-    const command = commandOf(recorded, state, event.metadata.occurredAt);
+    const command = commandOf(recorded, state, instantOf(event.metadata));
     if (command === null) continue;
     decided += 1;
     const today = saidOf(() => target.decide(command, state));
@@ -158,7 +159,7 @@ const attemptsOf = (events: readonly DecodedEvent[]): readonly Attempt[] => {
     if (end === undefined) return [];
     const fault =
       end.type === 'TargetOutcomeUnknown' ? (hadPost(own) ? 'timeout_after' : 'timeout_before') : ends[end.type];
-    const claimedAt = event.metadata.occurredAt;
+    const claimedAt = instantOf(event.metadata);
     return [{ number: Number(event.data.attempt), state, claimedAt, end: end.type, fault: fault ?? null }];
   });
 };

@@ -20,6 +20,7 @@ import { type Config, ConfigError, type ConfigOf, processEnv, readConfig } from 
 import { createLogger } from '#runtime/process/telemetry.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { CommandOutput } from './context.ts';
 import type { DataFiles, Tables } from './installation.ts';
 import { onTerminal, printed } from './print.ts';
@@ -81,7 +82,7 @@ const carryOut = async (
       `No process of this release has made its tables of ${missing.map(({ name }) => name).join(', ')} yet.\n`,
     );
   const codec = new EventCodec(adapters.dataKeys);
-  const store = new DomainStore(adapters.store, codec, config.partitions);
+  const store = new DomainStore(adapters.store, codec, config.partitions, new SandboxClocks(adapters.pool).known);
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const { pool, log, dataKeys, credentials, attempts, analytics, blobs } = adapters;

@@ -11,9 +11,13 @@ import { openapiOf } from './contract/openapi.ts';
  * and the schemas. It does not import the table, which may lack an operation or name one that is gone.
  */
 
+/** A reference stands in one line: it is what most objects of a contract are. */
+const written = (contract: unknown): string =>
+  `${JSON.stringify(contract, null, 2).replace(/\{\n\s+("\$ref": "[^"\n]*")\n\s+\}/g, '{ $1 }')}\n`;
+
 export const contractFiles = (operations: readonly Operation[]): Readonly<Record<string, string>> => ({
-  'openapi.json': `${JSON.stringify(openapiOf(operations), null, 2)}\n`,
-  'asyncapi.json': `${JSON.stringify(asyncapiOf(), null, 2)}\n`,
+  'openapi.json': written(openapiOf(operations)),
+  'asyncapi.json': written(asyncapiOf()),
 });
 
 /** Pages for people that are made from the same table. */

@@ -59,6 +59,7 @@ import { getPost, listPosts } from './posts/shown.ts';
 import { cancelPostTarget, reschedulePostTarget, retryPostTarget } from './posts/target-actions.ts';
 import { getAsyncapi, getError, getOpenapi, listErrors } from './reference.ts';
 import { getReport, getReportExport, listReports, runReport } from './reports/show.ts';
+import { getSandboxClock, moveSandboxClock } from './sandbox/clock.ts';
 import { createSimulation } from './simulations/simulate.ts';
 import {
   getWebhookDelivery,
@@ -80,6 +81,8 @@ import { cancelWebhookReplay, getWebhookReplay, replayWebhook } from './webhooks
 export const operations: readonly Operation[] = [
   getAgency,
   getQuota,
+  getSandboxClock,
+  moveSandboxClock,
   listClients,
   createClient,
   getClient,

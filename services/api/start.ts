@@ -39,6 +39,7 @@ import {
 } from '#runtime/process/telemetry.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { Platform } from '#schemas/common.ts';
 import { OAuthSweep } from '#services/auth/oauth/sweep.ts';
 import { openMailer } from '#services/auth/people/mail.ts';
@@ -134,7 +135,7 @@ interface ApiOptions {
   /** The report that /readyz shows: of this process, or of all threads of standalone. */
   readonly report: SelfReport;
   readonly sandboxProfile: SandboxProfileOf;
-  /** Milliseconds by which the sandbox's clock is ahead for a workspace. */
+  /** Milliseconds by which the sandbox network's clock is ahead of that of a workspace. */
   readonly sandboxAhead: (pool: Pool, workspaceId: string) => Promise<number>;
   /** What the sandbox tells of its accounts. */
   readonly sandboxAccounts: (pool: Pool) => AccountSource;
@@ -224,8 +225,7 @@ const readModels = projections.map((one) => one.name);
 
 /** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
-  const { adapters, door, config, secrets, logger, readiness, report, parts, patience } = options;
-  const { sandboxProfile, sandboxAhead } = options;
+  const { adapters, door, config, secrets, logger, readiness, report, parts, patience, ...own } = options;
   const { databaseUrl, pool: patient, log } = adapters;
   const time = await DatabaseClock.open({ pool: patient, logger, readiness, claims: false });
   await demandKeys(patient, secrets, time);
@@ -237,14 +237,15 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const watch = new PositionWatch(pool, log);
   const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
   const [hold, restores] = [new PublishingHold(pool, config.publishing), new Restores(pool)];
-  const unnamedProxies = new UnnamedProxies(logger);
+  const [unnamedProxies, sandboxClocks] = [new UnnamedProxies(logger), new SandboxClocks(pool)];
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
   const draining = new AbortController();
   const deps: ServerDeps = {
     ...networksOf(options, { http: new GuardedNetworkHttp(egress), pool, clock: time.now }),
     mailer,
-    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
+    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions, sandboxClocks.known),
+    sandboxClocks,
     pool,
     knex,
     lists,
@@ -267,8 +268,8 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     blobs: adapters.blobs,
     mediaQuota: config.mediaQuota,
     analytics: adapters.analytics,
-    sandboxProfile,
-    sandboxAhead: (workspaceId) => sandboxAhead(pool, workspaceId),
+    sandboxProfile: own.sandboxProfile,
+    sandboxAhead: (workspaceId) => own.sandboxAhead(pool, workspaceId),
     webhooksPerWorkspace: config.webhooksPerWorkspace,
     hold,
     restores,

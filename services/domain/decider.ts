@@ -10,8 +10,10 @@ export interface Fact {
   /** Revision in its stream. */
   readonly revision: number;
   readonly commandId: string;
-  /** Instant of the decision, ISO 8601. */
+  /** Instant of the decision by the clock of its workspace, ISO 8601. */
   readonly occurredAt: string;
+  /** Milliseconds by which that clock was ahead of real time; absent: it was not. */
+  readonly aheadMs?: number;
 }
 
 export interface Decider<State, Command, Event extends { readonly type: string }> {

@@ -18,6 +18,8 @@ export type WorkspaceState =
       /** Targets that may be due in one month; null: as many as it likes. */
       readonly postingQuota: number | null;
       readonly cadence: readonly CadenceRule[];
+      /** Milliseconds by which the clock of a sandbox twin is ahead of real time. */
+      readonly aheadMs: number;
       readonly members: Readonly<Record<string, Member>>;
       /** By network: the version whose end was last reported, and what was reported of it. */
       readonly versions: Readonly<Partial<Record<Platform, ReportedVersion>>>;
@@ -60,6 +62,8 @@ export type WorkspaceCommand =
   | { readonly type: 'RemoveMember'; readonly memberId: string }
   | { readonly type: 'SetPostingQuota'; readonly limit: number | null }
   | { readonly type: 'SetCadence'; readonly rule: CadenceRule }
+  /** The clock only goes ahead: one that is as far ahead already stays. */
+  | { readonly type: 'MoveSandboxClock'; readonly aheadMs: number }
   /** Reported once for each version and stage. */
   | (VersionEnd & { readonly type: 'ReportVersionEnd' });
 
@@ -147,6 +151,12 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
       const isReported = reported?.version === data.version && reported.stages.includes(data.stage);
       return isReported ? [] : [{ type: 'NetworkVersionEndReported', data }];
     }
+    case 'MoveSandboxClock': {
+      const { mode, aheadMs } = created(state);
+      if (mode !== 'test')
+        throw new Rejection('sandbox_only', 'A live workspace has real time: its clock is never moved.');
+      return command.aheadMs <= aheadMs ? [] : [{ type: 'SandboxClockMoved', data: { aheadMs: command.aheadMs } }];
+    }
     case 'SetPostingQuota': {
       const { limit } = command;
       return created(state).postingQuota === limit ? [] : [{ type: 'PostingQuotaSet', data: { limit } }];
@@ -156,7 +166,7 @@ const decide = (command: WorkspaceCommand, state: WorkspaceState): readonly Work
 
 const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState => {
   if (event.type === 'WorkspaceCreated') {
-    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [], versions: {} };
+    return { status: 'created', ...event.data, members: {}, postingQuota: null, cadence: [], aheadMs: 0, versions: {} };
   }
   if (state.status === 'none') return state;
   switch (event.type) {
@@ -194,6 +204,8 @@ const evolve = (state: WorkspaceState, event: WorkspaceEvent): WorkspaceState =>
     }
     case 'PostingQuotaSet':
       return { ...state, postingQuota: event.data.limit };
+    case 'SandboxClockMoved':
+      return { ...state, aheadMs: event.data.aheadMs };
   }
 };
 

@@ -1,5 +1,6 @@
 import type { PoolClient } from 'pg';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { aheadSql, nowSql } from '#runtime/work/sandbox-clocks.ts';
 import type { AccountEvent } from '#schemas/account.ts';
 import { idOf } from '#schemas/topics.ts';
 import { nextNight } from './schedule.ts';
@@ -15,10 +16,11 @@ export const lockAccounts = async (tx: PoolClient, accountIds: readonly string[]
   );
 };
 
+/** A job is due by the clock of the workspace; the account's row says when that is in real time. */
 export const recount = async (tx: PoolClient, accountIds: readonly string[]): Promise<void> => {
   await tx.query(
     `update ops.insights_accounts a
-     set next_at = (select min(j.due_at) from ops.insights_jobs j where j.account_id = a.account_id)
+     set next_at = (select min(j.due_at) from ops.insights_jobs j where j.account_id = a.account_id) - ${aheadSql('a.workspace_id')}
      where a.account_id = any($1::uuid[])`,
     [accountIds],
   );
@@ -86,7 +88,7 @@ export const zoneOf = async (
 }> => {
   const { rows } = await tx.query<Zoned>(
     `select coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
-       coalesce(c.closed, false) as closed, now() as now
+       coalesce(c.closed, false) as closed, ${nowSql('a.workspace_id')} as now
      from ops.insights_accounts a
      left join ops.insights_zones c on c.id = a.client_id left join ops.insights_zones w on w.id = a.workspace_id
      where a.account_id = $1`,

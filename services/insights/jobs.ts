@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
+import { aheadSql, nowSql } from '#runtime/work/sandbox-clocks.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { MediaUse } from '#schemas/media.ts';
 import { forget, lockAccounts, recount } from './accounts.ts';
@@ -44,8 +45,10 @@ export interface PollCycle {
   readonly timezone: string | null;
   /** Of the workspace; null: its event has not come yet. */
   readonly workspaceTimezone: string | null;
-  /** Of the database. */
+  /** Of the database, by the clock of the workspace. */
   readonly now: Date;
+  /** Milliseconds by which that clock is ahead of real time. */
+  readonly aheadMs: number;
   readonly jobs: readonly Job[];
 }
 
@@ -64,7 +67,7 @@ export interface Tried {
   readonly seenRevision: number | null;
 }
 
-/** No worker polls the account before `until`; `limited`: its network reported a rate limit. */
+/** No worker polls the account before `until`, in real time; `limited`: its network reported a rate limit. */
 export interface AccountRest {
   readonly until: Date;
   readonly limited: boolean;
@@ -84,7 +87,8 @@ export const maxPosts = 50;
 const cycleSql = `
 select a.account_id as "accountId", a.workspace_id as "workspaceId", a.client_id as "clientId", a.platform, a.network, a.limits,
   coalesce(a.timezone, c.timezone, w.timezone) as timezone, w.timezone as "workspaceTimezone",
-  date_trunc('milliseconds', now()) as now
+  date_trunc('milliseconds', ${nowSql('a.workspace_id')}) as now,
+  extract(epoch from ${aheadSql('a.workspace_id')})::float8 * 1000 as "aheadMs"
 from ops.insights_accounts a
 left join ops.insights_zones c on c.id = a.client_id
 left join ops.insights_zones w on w.id = a.workspace_id
@@ -93,7 +97,8 @@ where a.account_id = $1 and a.connected and (a.not_before is null or a.not_befor
 const jobsSql = `
 select id, kind, due_at as "dueAt", post_id as "postId", external_id as "externalId", published_at as "publishedAt",
   use, has_video as "hasVideo", failures, gone_at as "goneAt", seen_revision as "seenRevision"
-from ops.insights_jobs where account_id = $1 and due_at <= now() order by kind, due_at limit $2`;
+from ops.insights_jobs where account_id = $1
+  and due_at <= (select ${nowSql('a.workspace_id')} from ops.insights_accounts a where a.account_id = $1) order by kind, due_at limit $2`;
 
 const triedSql = `
 update ops.insights_jobs j

@@ -11,6 +11,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { SourceOf } from './deps.ts';
 import { startInsights } from './worker.ts';
 
@@ -33,7 +34,8 @@ await runProcess({
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     const http = new GuardedNetworkHttp(guardOf(config));
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
     const sourceOf: SourceOf = (network, platform) =>

@@ -59,10 +59,10 @@ export interface Observing {
 /** Longest answer that is stored, bytes as JSON: an event must stay storable. */
 const maxRaw = 128 * 1024;
 
-export const contextOf = ({ workspaceId, now }: PollCycle, job: Job): CommandContext => {
+export const contextOf = ({ workspaceId, now, aheadMs }: PollCycle, job: Job): CommandContext => {
   const cause = causeOf(job);
   const from = { workspaceId, correlationId: cause, causationId: cause, causeEventId: cause };
-  return serviceContext('metrics', from, now.getTime());
+  return serviceContext('metrics', from, now.getTime(), aheadMs);
 };
 
 const causeOf = ({ id, dueAt }: Job): string => uuidv5(id, dueAt.toISOString());

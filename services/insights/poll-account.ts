@@ -241,8 +241,13 @@ class Ended {
     this.#tools = tools;
   }
 
+  /** Networks name the end of a rest in real time. */
+  get #realNow(): number {
+    return this.#cycle.now.getTime() - this.#cycle.aheadMs;
+  }
+
   async take(observing: Observing, job: Job, answer: Answer): Promise<void> {
-    const { platform, now } = this.#cycle;
+    const { platform } = this.#cycle;
     const { metrics } = this.#tools;
     switch (answer.kind) {
       case 'no adapter':
@@ -255,7 +260,7 @@ class Ended {
       case 'reauth_required':
         metrics?.failed(platform, answer.kind);
         this.dead ??= wellFormedText(answer.reason, 500);
-        this.#rest(now.getTime() + deadRestMs, false);
+        this.#rest(this.#realNow + deadRestMs, false);
         return;
       case 'unavailable':
         metrics?.failed(platform, answer.kind);
@@ -326,13 +331,13 @@ class Ended {
   }
 
   #limited(named: number): void {
-    const { now, limits } = this.#cycle;
-    const at = now.getTime();
+    const { limits } = this.#cycle;
+    const at = this.#realNow;
     this.#rest(named > at ? named : at + backOff(limits, unnamedRest), true);
   }
 
   #rest(wanted: number, limited: boolean): void {
-    const now = this.#cycle.now.getTime();
+    const now = this.#realNow;
     const until = new Date(Math.min(Math.max(wanted, now + shortestRestMs), now + longestRestMs));
     if (this.rest === null || until > this.rest.until) this.rest = { until, limited };
   }

@@ -33,6 +33,7 @@ export class ToolCall {
   readonly #request: ToolRequest;
   readonly #parts: KeyParts;
   readonly now: () => number;
+  readonly #ahead: () => Promise<number>;
   /** What the operations of the call warned of. */
   readonly warnings: Warning[] = [];
   /** What its answer leaves out. */
@@ -47,6 +48,13 @@ export class ToolCall {
     this.#parts = parts;
     this.#paidBody = request.paid;
     this.now = deps.clock;
+    const { mode, workspaceId } = request.principal;
+    this.#ahead = async () => (mode === 'test' ? ((await deps.sandboxClocks?.known(workspaceId)) ?? 0) : 0);
+  }
+
+  /** Milliseconds since the epoch by the clock of the workspace, which in the sandbox may be ahead of real time. */
+  async workspaceNow(): Promise<number> {
+    return this.now() + (await this.#ahead());
   }
 
   /** Where it takes effect: nothing that is done in the sandbox reaches a network. */

@@ -17,6 +17,7 @@ import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, stores } from '#runtime/process/settings/reads.ts';
 import { WorkFolder } from '#runtime/process/work-folder.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { ImportUrls } from '#services/workflows/import-urls.ts';
 import { MediaUsage } from '#services/workflows/media-usage.ts';
 import type { FetchFile } from './deps.ts';
@@ -68,7 +69,8 @@ await runProcess({
     warnOfSilent(adapters, logger);
     const { pool, log, blobs } = adapters;
     const codec = new EventCodec(adapters.dataKeys);
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());

@@ -8,6 +8,7 @@ import { dueSql } from '#runtime/work/due-work.ts';
 import { pickFairly } from '#runtime/work/fair-pick.ts';
 import { LeasedWork } from '#runtime/work/leased-work.ts';
 import type { Lease } from '#runtime/work/leases.ts';
+import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { atMost, Slots } from '#runtime/work/slots.ts';
 import type { WakeSignal } from '#runtime/work/wake-signal.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
@@ -95,6 +96,8 @@ export interface CleanUpDeps {
   readonly config: { readonly leaseTtlMs: number };
   readonly logger: Logger;
   readonly now: () => number;
+  /** The clocks of sandbox workspaces; absent: none is ahead. */
+  readonly sandboxClocks?: Pick<SandboxClocks, 'known'>;
   readonly clock?: Pick<Clock, 'fault'>;
   /** Called for each walk that could not end everything. */
   readonly onFailure?: (kind: SweptKind) => void;
@@ -171,12 +174,14 @@ const postpone = async (pool: Pool, { stream, version }: CleanUp, restMs: number
   );
 };
 
-const walk = (deps: CleanUpDeps, job: CleanUp): Promise<WalkedPage<unknown>> => {
-  const { store, pool, now } = deps;
+const walk = async (deps: CleanUpDeps, job: CleanUp): Promise<WalkedPage<unknown>> => {
+  const { store, pool } = deps;
   const { stream, workspaceId, revision, correlationId, causationId, progress } = job;
+  const aheadMs = (await deps.sandboxClocks?.known(workspaceId)) ?? 0;
+  const now = (): number => deps.now() + aheadMs;
   const cause = { workspaceId, correlationId, causationId };
   const at = (progress?.at ?? null) as never;
   return kindOf(stream) === 'client'
-    ? cleanUpArchived(store, pool, { clientId: idOf(stream), ...cause }, at, now)
-    : cleanUpDisconnected(store, pool, { accountId: idOf(stream), revision, ...cause }, at, now);
+    ? cleanUpArchived(store, pool, { clientId: idOf(stream), ...cause }, at, now, aheadMs)
+    : cleanUpDisconnected(store, pool, { accountId: idOf(stream), revision, ...cause }, at, now, aheadMs);
 };

@@ -14,6 +14,7 @@ import type { CommandContext, DomainStore } from '#runtime/eventing/domain-store
 import { execute } from '#runtime/eventing/execute.ts';
 import { serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { instantOf } from '#schemas/common.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { eachOfPage, type WalkedPage } from './clean-up-pages.ts';
 
@@ -55,12 +56,13 @@ export const cleanUpDisconnected = async (
   { accountId, revision, ...cause }: Disconnected,
   after: OpenTarget | null,
   now: () => number = Date.now,
+  aheadMs?: number,
 ): Promise<WalkedPage<OpenTarget>> => {
-  const context = (): CommandContext => serviceContext('outcomes', cause, now());
+  const context = (): CommandContext => serviceContext('outcomes', cause, now(), aheadMs);
   const { events } = await store.load(account, accountId);
   // Targets that were scheduled after a person connected the account again are not meant.
   const renewed = events.find((event) => event.type === 'AccountReauthorized' && event.revision > revision);
-  const before = renewed?.metadata.occurredAt ?? null;
+  const before = renewed === undefined ? null : instantOf(renewed.metadata);
   const targets = await openTargetsOfAccount(pool, accountId, before, after ?? beforeAllTargets);
   const fault = await eachOfPage(targets, async ({ id, postId }) => {
     await cancelTargets(store, postId, { targetIds: [id], reason: 'account_disconnected' }, context);
@@ -99,8 +101,9 @@ export const cleanUpArchived = async (
   { clientId, ...cause }: Archived,
   progress: ArchivedProgress | null,
   now: () => number = Date.now,
+  aheadMs?: number,
 ): Promise<WalkedPage<ArchivedProgress>> => {
-  const context = (): CommandContext => serviceContext('outcomes', cause, now());
+  const context = (): CommandContext => serviceContext('outcomes', cause, now(), aheadMs);
   const { step, after } = progress ?? { step: 'targets', after: lowest };
   const reason = 'client_archived';
   let last: string | undefined;

@@ -15,6 +15,7 @@ import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { publishingCheck } from '#runtime/process/telemetry.ts';
 import { watchVersions } from '#runtime/work/api-versions.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { sweepMetrics } from './metrics.ts';
 import { startOutcomes } from './outcomes.ts';
 
@@ -29,7 +30,8 @@ await runProcess({
     onClose(adapters.close);
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => adapters.log.ping().then(() => null));
     const hold = new PublishingHold(adapters.pool, config.publishing);
@@ -46,6 +48,7 @@ await runProcess({
       hold,
       config,
       logger,
+      sandboxClocks,
       ...time,
     };
     const http = new GuardedNetworkHttp(guardOf(config));

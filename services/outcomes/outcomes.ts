@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { ApiVersions } from '#contracts/ports/api-version.ts';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
+import { moveClock, movesOf } from '#projections/queries/move-clock.ts';
 import { type Consumer, consume } from '#runtime/consuming/consume.ts';
 import type { ConsumeMetrics } from '#runtime/consuming/options.ts';
 import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
@@ -11,6 +12,7 @@ import type { Config } from '#runtime/process/config.ts';
 import { together } from '#runtime/process/lifecycle.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { ApprovalEvent } from '#schemas/approval.ts';
 import type { PostEvent } from '#schemas/post.ts';
@@ -71,6 +73,8 @@ export interface OutcomesDeps {
   readonly metrics?: ConsumeMetrics;
   /** Milliseconds since the epoch by the database's clock, which all processes share. Default `Date.now`. */
   readonly now?: () => number;
+  /** The clocks of sandbox workspaces. Default: as the rows of the database have them. */
+  readonly sandboxClocks?: SandboxClocks;
   /** While the clock has a fault, the sweeper takes no lease. Default: no fault. */
   readonly clock?: Pick<Clock, 'fault'>;
   /** Called for each post, client or account that a sweep could not finish. */
@@ -126,6 +130,7 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
   };
   const cleanUps = new WakeSignal();
   const wakeCleanUps = (): void => cleanUps.wake();
+  const recycles = new WakeSignal();
   const outcomes = consume({
     ...shared,
     group: outcomesGroup,
@@ -144,23 +149,33 @@ export const startOutcomes = (deps: OutcomesDeps, signal: AbortSignal): Outcomes
     ...shared,
     group: archivesGroup,
     topics: ['workspace'],
-    kinds: ['client', 'account'],
-    types: ['ClientArchived', 'AccountDisconnected'],
+    kinds: ['client', 'account', 'workspace'],
+    types: ['ClientArchived', 'AccountDisconnected', 'SandboxClockMoved'],
     apply: async (tx, events) => {
-      const asked = events.map(({ stream, id, revision, metadata }) => {
+      for (const { metadata, ...event } of events) {
+        for (const move of movesOf([{ metadata, ...event }]))
+          await moveClock(pool, { ...move, workspaceId: metadata.workspaceId });
+      }
+      const ends = events.filter(({ type }) => type !== 'SandboxClockMoved');
+      const asked = ends.map(({ stream, id, revision, metadata }) => {
         const { workspaceId, $correlationId: correlationId } = metadata;
         return { stream, workspaceId, revision, correlationId, causationId: id };
       });
       await noteCleanUps(tx, asked);
-      return { committed: wakeCleanUps, rolledBack: () => undefined };
+      const wake = (): void => {
+        if (asked.length > 0) wakeCleanUps();
+        if (ends.length < events.length) recycles.wake();
+      };
+      return { committed: wake, rolledBack: () => undefined };
     },
   });
-  const timed = { ...deps, now: now ?? Date.now };
+  const { sandboxClocks = new SandboxClocks(pool) } = deps;
+  const timed = { ...deps, sandboxClocks, now: now ?? Date.now };
   const rounds = [
     runCleanUps(timed, cleanUps, stop),
-    runSweeper({ ...deps, wakeCleanUps }, stop),
+    runSweeper({ ...deps, sandboxClocks, wakeCleanUps }, stop),
     runOverdue(deps, stop),
-    runRecycles(timed, stop),
+    runRecycles(timed, stop, recycles),
     runRestores(timed, stop),
     runNotices(timed, stop),
   ];

@@ -5,6 +5,7 @@ import { countedTargets } from '#projections/queries/quota-targets.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { inGroups } from '#services/workflows/fan-out.ts';
@@ -82,6 +83,8 @@ interface QuotaSweep {
   readonly now?: () => number;
   /** Default: nothing was swept before. */
   readonly quotas?: QuotaProgress;
+  /** Default: as the rows of the database have them. */
+  readonly sandboxClocks?: SandboxClocks;
 }
 
 /**
@@ -91,12 +94,13 @@ interface QuotaSweep {
  * @param alone runs one workspace, so that its failure delays no other
  */
 export const sweepQuotas = async (
-  { store, pool, now = Date.now, quotas = new Map() }: QuotaSweep,
+  { store, pool, now = Date.now, quotas = new Map(), sandboxClocks = new SandboxClocks(pool) }: QuotaSweep,
   alone: (id: string, work: () => Promise<void>) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> => {
   // Younger places may still get the appends that they were taken for.
   const before = new Date(now() - abandonMs);
+  await sandboxClocks.read();
   const noted = Map.groupBy(await notedMonths(pool, before, maxNoted), ({ workspaceId }) => workspaceId);
   let after: string | undefined = '00000000-0000-0000-0000-000000000000';
   while (after !== undefined) {
@@ -111,7 +115,12 @@ export const sweepQuotas = async (
       const months = (noted.get(id) ?? []).map(({ month }) => month);
       if (swept.rounds >= fullRounds && months.length === 0) continue;
       await alone(id, async () => {
-        await sweepWorkspace({ store, pool, now, before }, { id, rules, swept, months }, signal);
+        const aheadMs = sandboxClocks.latest(id);
+        await sweepWorkspace(
+          { store, pool, now: () => now() + aheadMs, aheadMs, before },
+          { id, rules, swept, months },
+          signal,
+        );
         if (!signal.aborted) quotas.set(id, swept);
       });
     }
@@ -127,13 +136,21 @@ interface SweptWorkspace {
   readonly months: readonly string[];
 }
 
+interface SweptTime {
+  /** By the clock of the workspace, which is `aheadMs` ahead of real time. */
+  readonly now: () => number;
+  readonly aheadMs: number;
+  /** In real time. */
+  readonly before: Date;
+}
+
 const sweepWorkspace = async (
-  { store, pool, now, before }: Required<Omit<QuotaSweep, 'quotas'>> & { readonly before: Date },
+  { store, pool, now, aheadMs, before }: SweptTime & Pick<QuotaSweep, 'store' | 'pool'>,
   { id, rules, swept, months }: SweptWorkspace,
   signal: AbortSignal,
 ): Promise<void> => {
   const cause = { workspaceId: id, correlationId: uuidv7(), causationId: `workspace-${id}` };
-  const by = { store, context: serviceContext('sweeper', cause, now()), rules };
+  const by = { store, context: serviceContext('sweeper', cause, now(), aheadMs), rules };
   const isFull = swept.rounds < fullRounds;
   const current = monthOf(by.context.now, rules.timezone);
   if (isFull && rules.quota !== null) {

@@ -28,7 +28,7 @@ import {
   runToPrepare,
   scheduleOfTimes,
 } from '#domain/post/recycle-times.ts';
-import { beforeAllRecycles, type RecycleDue, recyclesDue } from '#projections/models/post-recycles.ts';
+import { beforeAllRecycles, type RecycleDue, recyclesDue, recyclesDueOf } from '#projections/models/post-recycles.ts';
 import { cadenceSource, postingRulesOf } from '#projections/queries/posting-rules.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { Loaded } from '#runtime/eventing/domain-store.ts';
@@ -36,6 +36,8 @@ import { execute } from '#runtime/eventing/execute.ts';
 import { causedByNewest, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { PostBody } from '#schemas/post.ts';
 import { lacksAuthority } from '#services/workflows/authority.ts';
@@ -97,7 +99,11 @@ const streamReads = (streams: StreamsOfWorkspace, source: () => Promise<CadenceS
  * where an approval is required, as if the person who set the recycling had posted it then.
  */
 
-interface RecyclesDeps extends RoundDeps, RecyclingStore {
+interface RecyclesDeps extends RoundDeps, Omit<RecyclingStore, 'now' | 'aheadMs'> {
+  /** Milliseconds since the epoch, in real time. */
+  readonly now: () => number;
+  /** Default: as the rows of the database have them. */
+  readonly sandboxClocks?: SandboxClocks;
   readonly resting?: Resting;
   /** While it holds publishing for a workspace, none of its posts is copied. Default: what the rows of the database hold. */
   readonly hold?: PublishingHold;
@@ -133,7 +139,12 @@ const originOf = async (recycling: RecyclingStore, id: string): Promise<Origin |
 /** Sends a command about what this process saw of the post: after a conflict the next round looks again. */
 const send = async (recycling: RecyclingStore, origin: Origin, command: PostCommand): Promise<void> => {
   const { id, loaded, workspaceId } = origin;
-  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), recycling.now());
+  const context = serviceContext(
+    'recycle',
+    causedByNewest(loaded.events, workspaceId, id),
+    recycling.now(),
+    recycling.aheadMs,
+  );
   try {
     await execute(recycling.store, post, id, command, context, { loaded, redecide: false });
   } catch (error) {
@@ -229,7 +240,7 @@ const noPost: Loaded<PostState> = { state: post.initial, revision: -1, events: [
  * @returns the stream of the copy, at whose revision it is stored
  */
 const reserveForCopy = async (
-  { store, pool, now }: RecyclingStore & Pick<RecyclesDeps, 'pool'>,
+  { store, pool, now, aheadMs }: RecyclingStore,
   { id, loaded, workspaceId }: Origin,
   copy: Copy,
 ): Promise<Loaded<PostState>> => {
@@ -238,7 +249,7 @@ const reserveForCopy = async (
   if (before.state.status !== 'none') return noPost;
   const rules = await postingRulesOf(pool, workspaceId);
   if (rules.quota === null) return before;
-  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());
+  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now(), aheadMs);
   const awaits = { stream: 'post', revision: before.revision } as const;
   await reservePlaces({ store, pool, context, rules }, { postId: copy.id, awaits, targets: copy.plan.targets });
   return before;
@@ -256,10 +267,10 @@ const storeCopy = async (
   before: Loaded<PostState>,
   day: number,
 ): Promise<void> => {
-  const { store, now } = recycling;
+  const { store, now, aheadMs } = recycling;
   const { id, loaded, state, recycle, workspaceId } = origin;
   const { id: newPostId, occurrence, ...planned } = copy;
-  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now());
+  const context = serviceContext('recycle', causedByNewest(loaded.events, workspaceId, id), now(), aheadMs);
   const { clientId } = state;
   const about = { commandId: context.commandId, clientId, createdBy: recycle.setBy };
   const recycledFrom = { postId: id, occurrence, day };
@@ -349,23 +360,33 @@ const wordsOf = ({ message, errors }: Rejection): string => {
 
 /** One round over all recycled posts with work. @returns how many copies it made */
 export const recyclePosts = async (deps: Omit<RecyclesDeps, 'config'>, signal: AbortSignal): Promise<number> => {
-  const { pool, now, logger, resting = new Resting(), onFailure } = deps;
+  const { pool, logger, resting = new Resting(), onFailure, sandboxClocks = new SandboxClocks(pool) } = deps;
   let made = 0;
-  for (let after: RecycleDue | undefined = beforeAllRecycles; after !== undefined; ) {
-    const due: readonly RecycleDue[] = await recyclesDue(pool, new Date(now()), after);
-    for (const { id } of due) {
-      if (signal.aborted) return made;
-      await alone({ logger, resting, signal, onFailure }, 'post', id, async () => {
-        if (await recyclePost(deps, id)) made += 1;
-      });
+  const all = async (dueAfter: (after: RecycleDue) => Promise<readonly RecycleDue[]>): Promise<void> => {
+    for (let after: RecycleDue | undefined = beforeAllRecycles; after !== undefined; ) {
+      const due: readonly RecycleDue[] = await dueAfter(after);
+      for (const { id, workspaceId } of due) {
+        if (signal.aborted) return;
+        await alone({ logger, resting, signal, onFailure }, 'post', id, async () => {
+          const aheadMs = sandboxClocks.latest(workspaceId);
+          if (await recyclePost({ ...deps, now: () => deps.now() + aheadMs, aheadMs }, id)) made += 1;
+        });
+      }
+      after = due.at(-1);
     }
-    after = due.at(-1);
+  };
+  await sandboxClocks.readAgain();
+  await all((after) => recyclesDue(pool, new Date(deps.now()), after));
+  for (const { workspaceId, aheadMs } of sandboxClocks.moved().toReversed()) {
+    await all((after) => recyclesDueOf(pool, workspaceId, new Date(deps.now() + aheadMs), after));
   }
   if (made > 0) logger.info({ copies: made }, 'recycled');
   return made;
 };
 
-export const runRecycles = (given: RecyclesDeps, signal: AbortSignal): Promise<void> => {
-  const deps = { resting: new Resting(), hold: new PublishingHold(given.pool, 'on'), ...given };
-  return runRounds(deps, 'recycles', (stop) => recyclePosts(deps, stop), signal);
+/** @param wakeSignal a move of a clock may have made copies due; default: none comes */
+export const runRecycles = (given: RecyclesDeps, signal: AbortSignal, wakeSignal = new WakeSignal()): Promise<void> => {
+  const own = { resting: new Resting(), hold: new PublishingHold(given.pool, 'on') };
+  const deps = { ...own, sandboxClocks: new SandboxClocks(given.pool), ...given };
+  return runRounds({ ...deps, wakeSignal }, 'recycles', (stop) => recyclePosts(deps, stop), signal);
 };

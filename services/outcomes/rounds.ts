@@ -1,9 +1,9 @@
 import type { Pool } from 'pg';
-import { pause } from '#contracts/base/pause.ts';
 import type { Clock } from '#runtime/postgres/database-clock.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
-import { Leases } from '#runtime/work/leases.ts';
+import { endRest, Leases } from '#runtime/work/leases.ts';
+import { WakeSignal } from '#runtime/work/wake-signal.ts';
 import type { Resting } from './resting.ts';
 
 /** Work that one process at a time does over and over, subject by subject. */
@@ -15,11 +15,13 @@ export interface RoundDeps {
   readonly config: { readonly sweepIntervalMs: number; readonly leaseTtlMs: number };
   readonly logger: Logger;
   readonly clock?: Pick<Clock, 'fault'>;
+  /** Begins the next round at once. Default: nothing does. */
+  readonly wakeSignal?: WakeSignal;
 }
 
 /** Runs rounds until the signal aborts; of several processes, only the one with the lease of that name runs them. */
 export const runRounds = async (
-  { pool, config, logger, clock }: RoundDeps,
+  { pool, config, logger, clock, wakeSignal = new WakeSignal() }: RoundDeps,
   name: string,
   round: (signal: AbortSignal) => Promise<unknown>,
   signal: AbortSignal,
@@ -31,6 +33,8 @@ export const runRounds = async (
     ...(clock === undefined ? {} : { clock }),
     onError: (error) => logger.warn({ err: error, round: name }, 'the lease of a sweep could not be renewed'),
   });
+  const stop = (): void => wakeSignal.wake();
+  signal.addEventListener('abort', stop, { once: true });
   try {
     while (!signal.aborted) {
       try {
@@ -46,9 +50,12 @@ export const runRounds = async (
       } catch (error) {
         logger.warn({ err: error, round: name }, 'a sweep failed; the next one starts from the beginning');
       }
-      await pause(config.sweepIntervalMs, signal);
+      const endedAt = performance.now();
+      await wakeSignal.wait(config.sweepIntervalMs, () => signal.aborted);
+      if (performance.now() - endedAt < config.sweepIntervalMs / 2) await endRest(pool, 'sweep', [name]);
     }
   } finally {
+    signal.removeEventListener('abort', stop);
     await leases.close();
   }
 };

@@ -8,6 +8,7 @@ import { beforeAllPosts, type PostBehind, postsBehind } from '#projections/queri
 import { shiftRules } from '#projections/queries/posting-rules.ts';
 import { type DomainStore, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { causedBy, serviceContext } from '#runtime/eventing/service-context.ts';
+import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { carryOutShift } from '#services/workflows/campaigns/shift.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { tendApprovals } from '#services/workflows/posts/approvals.ts';
@@ -60,6 +61,8 @@ export interface SweeperDeps extends RoundDeps {
   readonly onFailure?: (kind: SweptKind) => void;
   /** Called when clean-ups may have been noted. */
   readonly wakeCleanUps?: () => void;
+  /** The clocks of sandbox workspaces. Default: as the rows of the database have them. */
+  readonly sandboxClocks?: SandboxClocks;
   /** What earlier sweeps settled of the quotas. Default: nothing. */
   readonly quotas?: QuotaProgress;
 }

@@ -40,7 +40,11 @@ interface OpenLink {
   readonly mode: 'live' | 'test';
 }
 
-const nowOf = ({ clock }: Deps): string => new Date(clock()).toISOString();
+/** By the clock of the workspace. */
+const timeOf = async ({ clock, sandboxClocks }: Deps, workspaceId: string) => {
+  const [real, aheadMs] = [clock(), (await sandboxClocks?.known(workspaceId)) ?? 0];
+  return { now: new Date(real + aheadMs).toISOString(), realNow: new Date(real).toISOString(), aheadMs };
+};
 
 /**
  * Null for unknown, forged, revoked and expired tokens alike, for those of an archived client, and while the member who
@@ -54,8 +58,8 @@ const openLink = async (deps: Deps, token: string): Promise<OpenLink | null> => 
   const workspaceId = events[0]?.metadata.workspaceId;
   if (workspaceId === undefined || state.status === 'none') return null;
   const link = state.links[linkId];
-  if (!isUsableLink(link, nowOf(deps)) || !isGenuine(deps.secrets, 'approval', token, ids, link.keyVersion))
-    return null;
+  const { now } = await timeOf(deps, workspaceId);
+  if (!isUsableLink(link, now) || !isGenuine(deps.secrets, 'approval', token, ids, link.keyVersion)) return null;
   const created = events.find(({ type, data }) => type === 'ApprovalLinkCreated' && data.linkId === linkId);
   if (created === undefined) return null;
   if (!(await mayStill(deps.store, workspaceId, created.metadata.actor, 'approvals.decide'))) return null;
@@ -110,11 +114,12 @@ const decide = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, gi
   const { correlationId, positions } = stateOf(ctx);
   const { approvalId, linkId, workspaceId, state } = open;
   const { decision, name, comment } = checked(typed);
-  const now = nowOf(deps);
+  const { now, aheadMs } = await timeOf(deps, workspaceId);
   const decidedBy = { type: 'guest', id: linkId } as const;
   const commandId = uuidv7();
   const context: CommandContext = {
-    ...{ workspaceId, actor: decidedBy, correlationId, causationId: correlationId, commandId, now, giveUpAt },
+    ...{ workspaceId, actor: decidedBy, correlationId, causationId: correlationId, commandId },
+    ...{ now, aheadMs, giveUpAt },
   };
   await requireInForce({ deps, positions }, approvalId, state);
   const command = { type: 'Decide', decision, decidedBy, comment, guest: { linkId, name, now } } as const;
@@ -128,7 +133,9 @@ const showLink = async (deps: Deps, ctx: Context, open: OpenLink, typed: Typed, 
   const { state, clientName, mode, expiresAt } = open;
   stateOf(ctx).pageOf = open.workspaceId;
   const isShown = state.status !== 'withdrawn';
-  const { post, origins } = isShown ? await shownPostOf(deps, open, nowOf(deps)) : { post: null, origins: [] };
+  const { post, origins } = isShown
+    ? await shownPostOf(deps, open, await timeOf(deps, open.workspaceId))
+    : { post: null, origins: [] };
   const html = approvalPage({
     ...{ clientName, mode, status: state.status, comment: state.decided?.comment ?? null, post, expiresAt, typed },
     alert: refusal?.message ?? null,

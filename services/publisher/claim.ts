@@ -158,11 +158,11 @@ const mediaFault = async (
 
 /** Milliseconds since the epoch from which nobody waits for the file. */
 const givenUpAt = (
-  { mediaLimitMs, startedAt }: Tools,
+  { mediaLimitMs, startedAt, sinceMove }: Tools,
   target: TargetIn<'pending'>,
   { askedAt }: AwaitedFile,
 ): number => {
-  const since = Math.max(Date.parse(attemptAt(target)), Date.parse(target.common.dueAt), startedAt);
+  const since = Math.max(Date.parse(attemptAt(target)), Date.parse(target.common.dueAt), startedAt, sinceMove());
   return Math.max(since, askedAt ?? since) + mediaLimitMs;
 };
 

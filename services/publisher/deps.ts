@@ -13,6 +13,7 @@ import type { Logger, Readiness } from '#runtime/process/telemetry.ts';
 import type { NetworkRests } from '#runtime/work/network-rests.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
+import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { AskedAccounts } from '#services/workflows/accounts/asked.ts';
 import type { PublishingCadence } from './account-slots.ts';
@@ -59,6 +60,8 @@ export interface PublisherDeps {
   readonly readiness?: Readiness;
   /** Publishers read the database's clock, so that two machines agree on which targets are due. */
   readonly clock: Clock;
+  /** The clocks of sandbox workspaces. Default: as the rows of the database have them. */
+  readonly sandboxClocks?: SandboxClocks;
   /** 0–1. Default `Math.random`. */
   readonly random?: () => number;
   /**
@@ -102,12 +105,18 @@ interface LookedBack {
 }
 
 export interface Tools
-  extends Required<Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls' | 'factsKeptMs'>> {
+  extends Required<
+    Omit<PublisherDeps, 'registry' | 'readiness' | 'pool' | 'changes' | 'calls' | 'factsKeptMs' | 'sandboxClocks'>
+  > {
   readonly calls: NetworkCalls | null;
   readonly asked: AskedAccounts;
   readonly now: () => number;
   /** This publisher's start, milliseconds since the epoch. */
   readonly startedAt: number;
+  /** Milliseconds by which `now` is ahead of real time: the clock of the target's workspace. */
+  readonly clockAheadMs: () => number;
+  /** Since then, by `now`, the files of a due target have had time to become ready. Milliseconds since the epoch. */
+  readonly sinceMove: () => number;
   /** Seconds from a target's time to the start of its publish call. */
   readonly lateness: Histogram | null;
   /** Seconds from the acceptance of a post by its network to its end there. */

@@ -1,5 +1,12 @@
 import type { Pool } from 'pg';
-import { afterAllIds, type WalkedTarget, type WalkStep, walkDueTargets } from '#projections/queries/due-targets.ts';
+import {
+  afterAllIds,
+  movedDueTargets,
+  type WalkedTarget,
+  type WalkStep,
+  walkDueTargets,
+} from '#projections/queries/due-targets.ts';
+import type { MovedClock } from '#runtime/work/sandbox-clocks.ts';
 import { platforms } from '#schemas/common.ts';
 import { limitsOf, roomOn, type SearchScope, takenOn } from './search.ts';
 import type { DueRow } from './shares.ts';
@@ -9,11 +16,16 @@ const frontRows = 1_000;
 /** Rows of all platforms together that a search reads behind these, if a platform has more. */
 const behindRows = 4_000;
 
+/** Workspaces with a clock ahead of ours that a search looks at, and as many of the others in turns. */
+const movedAtOnce = 32;
+
 export interface DueSearchOptions {
   readonly front?: number;
   readonly behind?: number;
   /** Whether a setting of this process holds publishing. Default: false. */
   readonly heldBySetting?: boolean;
+  /** Workspaces whose clocks are ahead, the latest moved last. Default: none. */
+  readonly moved?: () => readonly MovedClock[];
   /** The networks that rest, `live/linkedin`. Default: none. */
   readonly resting?: () => Promise<readonly string[]>;
 }
@@ -31,6 +43,8 @@ export class DueSearch {
   readonly #behind: number;
   readonly #heldBySetting: boolean;
   readonly #resting: () => Promise<readonly string[]>;
+  readonly #moved: () => readonly MovedClock[];
+  #turn = 0;
   /** Platform → row from which the walk over the remaining rows continues. */
   readonly #cursors = new Map<string, WalkStep>();
   #goesOn = false;
@@ -38,6 +52,7 @@ export class DueSearch {
   /** @param kind of the leases */
   constructor(pool: Pool, kind: string, options: DueSearchOptions = {}) {
     const { front = frontRows, behind = behindRows, heldBySetting = false, resting = async () => [] } = options;
+    this.#moved = options.moved ?? (() => []);
     this.#pool = pool;
     this.#kind = kind;
     this.#front = front;
@@ -57,8 +72,23 @@ export class DueSearch {
     for (const platform of this.#cursors.keys()) if (!more.includes(platform)) this.#cursors.delete(platform);
     const behind = more.length === 0 ? [] : await this.#walkBehind(more, from, scope);
     const found = new Map<string, WalkedTarget>();
-    for (const row of [...front, ...behind]) if (!row.isEdge && !scope.staleRows.has(row)) found.set(row.id, row);
+    const moved = await this.#amongMoved(before, open, scope);
+    for (const row of [...moved, ...front, ...behind])
+      if (!row.isEdge && !scope.staleRows.has(row)) found.set(row.id, row);
     return [...found.values()].sort((a, b) => a.dueAt.getTime() - b.dueAt.getTime());
+  }
+
+  /** Of a bounded number of workspaces: those whose clocks were moved last, and the others in turns. */
+  async #amongMoved(before: Date, open: readonly string[], scope: SearchScope): Promise<readonly WalkedTarget[]> {
+    const all = this.#moved();
+    if (all.length === 0 || open.length === 0) return [];
+    const others = all.slice(0, -movedAtOnce);
+    const begin = others.length === 0 ? 0 : this.#turn % others.length;
+    this.#turn = begin + movedAtOnce;
+    const clocks = [...all.slice(-movedAtOnce), ...others.slice(begin, begin + movedAtOnce)];
+    const rooms = Object.fromEntries(open.map((platform) => [platform, roomOn(scope.slots, platform)]));
+    const held = { bySetting: this.#heldBySetting, networks: await this.#resting() };
+    return movedDueTargets(this.#pool, clocks, before, rooms, limitsOf(scope, this.#kind), held);
   }
 
   async #walkBehind(

@@ -16,6 +16,12 @@ export class ClaimLost extends Error {
   }
 }
 
+/** The clock of the target's workspace, and how far it is ahead of real time. Milliseconds. */
+export interface LeasedTime {
+  readonly now: () => number;
+  readonly clockAheadMs: () => number;
+}
+
 const isHandingOver = (state: TargetState): boolean =>
   state.status === 'publishing' && state.common.scheduleMode === 'native';
 
@@ -28,14 +34,14 @@ const isHandingOver = (state: TargetState): boolean =>
 export class LeasedTarget {
   readonly lease: Lease;
   readonly #store: DomainStore;
-  readonly #now: () => number;
+  readonly #time: LeasedTime;
   #loaded: Loaded<TargetState>;
 
-  constructor(store: DomainStore, lease: Lease, loaded: Loaded<TargetState>, now: () => number) {
+  constructor(store: DomainStore, lease: Lease, loaded: Loaded<TargetState>, time: LeasedTime) {
     this.#store = store;
     this.lease = lease;
     this.#loaded = loaded;
-    this.#now = now;
+    this.#time = time;
   }
 
   get state(): TargetState {
@@ -47,7 +53,7 @@ export class LeasedTarget {
   }
 
   now(): string {
-    return new Date(this.#now()).toISOString();
+    return new Date(this.#time.now()).toISOString();
   }
 
   /** @throws ClaimLost; Unavailable when the store does not answer; Rejection when the decider refuses the command. */
@@ -98,6 +104,7 @@ export class LeasedTarget {
     const first = birthOf(target, this.#loaded.events);
     const last = this.#loaded.events.at(-1);
     if (first === undefined || last === undefined) throw new ClaimLost('the target does not exist');
-    return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, this.#now());
+    const { now, clockAheadMs } = this.#time;
+    return serviceContext('publisher', { ...causedBy(first), causationId: last.id }, now(), clockAheadMs());
   }
 }

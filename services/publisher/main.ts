@@ -14,6 +14,7 @@ import { faultPoint } from '#runtime/process/fault-point.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, networks, stores } from '#runtime/process/settings/reads.ts';
 import { watchVersions } from '#runtime/work/api-versions.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { Platform } from '#schemas/common.ts';
 import { AccountLimits } from './account-limits.ts';
 import { declareOlderCopy } from './look-back.ts';
@@ -56,7 +57,8 @@ await runProcess({
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     const limits = new AccountLimits({ store, now: clock.now, logger });
     const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
     const guard = guardOf(config);
@@ -75,6 +77,7 @@ await runProcess({
     const workDir = path.join(config.mediaTempDir ?? path.join(config.dataDir, 'media-work'), 'publisher');
     const { pool, blobs } = adapters;
     const given = {
+      sandboxClocks,
       store,
       pool,
       blobs,

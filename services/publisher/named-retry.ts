@@ -25,7 +25,7 @@ export const shortestWait = ({ rateLimitBackOff, random }: Tools, refusals: numb
   backOff(2 * refusals, rateLimitBackOff) * (1 + random() / 10);
 
 interface Limited {
-  /** The instant that the network named. */
+  /** The instant that the network named, in real time. */
   readonly retryAt: string;
   readonly failure: Failure;
 }
@@ -44,7 +44,7 @@ export const namedRetry = (
   const now = Date.parse(leased.now());
   const earliest = now + shortestMs;
   const named = wellFormedInstant(retryAt);
-  const at = named === null ? earliest : Date.parse(named);
+  const at = named === null ? earliest : Date.parse(named) + tools.clockAheadMs();
   const latest = now + longestMs;
   if (at <= latest) return { retryAt: new Date(Math.min(Math.max(at, earliest), latest)).toISOString(), failure };
   tools.logger.warn({ targetId, named }, 'a network named an instant over a day away; it is asked again within a day');

@@ -118,7 +118,7 @@ export const acceptance = (
   const until = Date.parse(boundary.deadline) + limitMs;
   const kept = wellFormedJson(handle);
   if (until <= now || JSON.stringify(kept).length > maxHandle) return null;
-  const next = Math.min(now + askAfter(askAt, now, tools.processingRest), until);
+  const next = Math.min(now + askAfter(askAt, now - tools.clockAheadMs(), tools.processingRest), until);
   return { handle: kept, askAt: new Date(next).toISOString(), until: new Date(until).toISOString() };
 };
 

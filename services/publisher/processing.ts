@@ -58,7 +58,7 @@ export const settleProcessing = async (
   const since = Date.parse(accepted.acceptedAt);
   const rest =
     outcome.kind === 'processing'
-      ? askAfter(outcome.askAt, now, tools.processingRest)
+      ? askAfter(outcome.askAt, now - tools.clockAheadMs(), tools.processingRest)
       : Math.min(
           nextQuestionMs(now, since, tools.config.reconcileDelaysMs, null) ?? maxMs,
           unansweredRest(now - since),

@@ -14,6 +14,7 @@ import { Liveness } from '#runtime/work/liveness.ts';
 import { NetworkRests } from '#runtime/work/network-rests.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import type { Slots } from '#runtime/work/slots.ts';
 import { platforms } from '#schemas/common.ts';
 import { AskedAccounts } from '#services/workflows/accounts/asked.ts';
@@ -68,6 +69,7 @@ class Publisher {
   readonly #signal: AbortSignal;
   readonly #leases: Leases;
   readonly #worker: TargetWorker;
+  readonly #clocks: SandboxClocks;
   /** Target id → the work on the target. */
   readonly #underWay = new Map<string, Promise<void>>();
   readonly #staleRows = new StaleRows();
@@ -86,6 +88,7 @@ class Publisher {
   constructor(deps: PublisherDeps, signal: AbortSignal) {
     const { pool, registry, readiness, config, logger, clock, accountsOf = () => null } = deps;
     this.#signal = signal;
+    this.#clocks = deps.sandboxClocks ?? new SandboxClocks(pool);
     this.#changes = deps.changes;
     this.#seen = deps.changes?.version ?? 0;
     this.#tools = {
@@ -107,6 +110,8 @@ class Publisher {
         ...(deps.factsKeptMs === undefined ? {} : { keptMs: deps.factsKeptMs }),
       }),
       now: clock.now,
+      clockAheadMs: () => 0,
+      sinceMove: () => 0,
       startedAt: clock.now(),
       files: new Files(deps.blobs, deps.workDir),
       hold: new PublishingHold(pool, config.publishing ?? 'on'),
@@ -126,10 +131,11 @@ class Publisher {
     this.#questions = publisherSlots(Math.max(minQuestions, Math.ceil(config.publishConcurrency / slotsPerQuestion)));
     this.#due = new DueSearch(pool, leaseKindOfTargets, {
       heldBySetting: config.publishing === 'hold',
+      moved: () => this.#clocks.moved(),
       resting: async () => (await this.#tools.networkRests.all()).map(({ network }) => network),
     });
     this.#asked = new AskedSearch(pool, leaseKindOfTargets);
-    this.#worker = new TargetWorker(this.#tools, this.#staleRows, signal);
+    this.#worker = new TargetWorker(this.#tools, this.#clocks, this.#staleRows, signal);
     this.#leases = new Leases({
       pool,
       kind: leaseKindOfTargets,
@@ -188,6 +194,7 @@ class Publisher {
     const { now, aheadMs } = this.#tools;
     const worker = this.#worker;
     this.#staleRows.expire();
+    await this.#clocks.read();
     const before = new Date(now() + aheadMs);
     const findDue = (scope: SearchScope) => this.#due.find(before, scope);
     await this.#lease(this.#supply, findDue, (row, lease) => worker.publishDue(row, lease));

@@ -46,9 +46,15 @@ const unansweredRestMs = 60_000;
  */
 export const unansweredRest = (ageMs: number): number => Math.max(ageMs / 4, unansweredRestMs);
 
-/** Milliseconds since the epoch at which the network's settle window ends. */
-export const windowEndsAt = ({ deadline }: TargetCheckpoint, settleWindowMs: number): number | null =>
-  deadline === null ? null : Date.parse(deadline) + settleWindowMs;
+/**
+ * Milliseconds since the epoch at which the network's settle window ends, by a clock that is so far ahead. The call of a worker
+ * that is gone takes as long as it takes: a move of the clock since does not shorten it.
+ */
+export const windowEndsAt = (
+  { deadline, aheadMs: thenAheadMs = 0 }: TargetCheckpoint,
+  settleWindowMs: number,
+  clockAheadMs: number,
+): number | null => (deadline === null ? null : Date.parse(deadline) - thenAheadMs + settleWindowMs + clockAheadMs);
 
 /** One question to a network, in milliseconds since the epoch. */
 export interface Moment {

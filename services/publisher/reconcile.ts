@@ -180,7 +180,7 @@ const absenceOf = (
   const { platform, scheduleMode, dueAt } = target.common;
   const account = accountOf(target, state);
   const { settleWindowMs } = adapterTimes(adapter, platform, account, tools.config);
-  const ends = windowEndsAt(boundary, settleWindowMs);
+  const ends = windowEndsAt(boundary, settleWindowMs, tools.clockAheadMs());
   if (ends === null) return nothing;
   const gapEnds = scheduleMode === 'native' ? publishedBy(dueAt, settleWindowMs, moment) : null;
   const from = Math.max(ends, gapEnds ?? ends);

@@ -2,6 +2,7 @@ import { attemptAt, type TargetState, target } from '#domain/post-target/target.
 import { loadHttpClient } from '#runtime/egress/connection.ts';
 import { FairQueue } from '#runtime/work/fair-queue.ts';
 import type { Lease } from '#runtime/work/leases.ts';
+import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { atMost, Slots, type Taker } from '#runtime/work/slots.ts';
 import { type Tools, until } from './deps.ts';
 import { LeasedTarget } from './leased-target.ts';
@@ -23,14 +24,16 @@ const orphanRestMs = 30_000;
  */
 export class TargetWorker {
   readonly #tools: Tools;
+  readonly #clocks: SandboxClocks;
   readonly #staleRows: StaleRows;
   readonly #draining: AbortSignal;
   readonly #streams: RelatedStreams;
   readonly #acting: FairQueue;
   readonly #reading = new FairQueue({ slots: new Slots(readsAtOnce, atMost(readsAtOnce)) });
 
-  constructor(tools: Tools, staleRows: StaleRows, draining: AbortSignal) {
+  constructor(tools: Tools, clocks: SandboxClocks, staleRows: StaleRows, draining: AbortSignal) {
     this.#tools = tools;
+    this.#clocks = clocks;
     this.#staleRows = staleRows;
     this.#draining = draining;
     this.#streams = new RelatedStreams(tools.store);
@@ -38,7 +41,7 @@ export class TargetWorker {
   }
 
   async publishDue(row: DueRow, lease: Lease): Promise<RestMs> {
-    const { now, aheadMs } = this.#tools;
+    const { now, aheadMs } = this.#toolsOf(row);
     const stop = AbortSignal.any([lease.signal, this.#draining]);
     // Ahead of its time, which would pass while the client of calls loads.
     if (row.network.startsWith('live/')) loadHttpClient();
@@ -96,15 +99,29 @@ export class TargetWorker {
   }
 
   async #load(row: DueRow, lease: Lease): Promise<LeasedTarget> {
-    const { store, now } = this.#tools;
+    const { store, now, clockAheadMs } = this.#toolsOf(row);
     const loaded = await this.#reading.run({ workspaceId: row.workspaceId }, () => store.load(target, row.id));
-    return new LeasedTarget(store, lease, loaded, now);
+    return new LeasedTarget(store, lease, loaded, { now, clockAheadMs });
+  }
+
+  /** With the time of the row's workspace. A lateness that a move of its clock made says nothing of this publisher. */
+  #toolsOf({ workspaceId, network }: DueRow): Tools {
+    const [tools, clocks] = [this.#tools, this.#clocks];
+    if (network.startsWith('live/') || clocks.latest(workspaceId) === 0) return tools;
+    const clockAheadMs = (): number => clocks.latest(workspaceId);
+    return {
+      ...tools,
+      clockAheadMs,
+      now: () => tools.now() + clockAheadMs(),
+      sinceMove: () => clocks.movedAt(workspaceId) + clockAheadMs(),
+      ...{ lateness: null, processing: null },
+    };
   }
 
   #workOn(row: DueRow, leased: LeasedTarget, conditions: Conditions): Work {
     const streams = this.#streams;
     return new Work({
-      tools: this.#tools,
+      tools: this.#toolsOf(row),
       streams,
       leased,
       conditions: new TargetConditions(streams, conditions),

@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { dueSql, type WorkTable } from '#runtime/work/due-work.ts';
+import { aheadSql, nowSql } from '#runtime/work/sandbox-clocks.ts';
 
 /**
  * Runs to make, and runs and reports with exports to delete. A row only names the stream; the stream decides what the
@@ -13,8 +14,10 @@ export interface Job {
   readonly workspaceId: string;
   /** Changes with each event that asks for the job: work that began before the event does not delete the row. */
   readonly version: string;
-  /** By the database's clock, which decides what is over. */
+  /** By the database's clock, which decides what is over, as far ahead as that of the workspace. */
   readonly now: Date;
+  /** Milliseconds by which that clock is ahead of real time. */
+  readonly aheadMs: number;
 }
 
 export interface Begun {
@@ -28,7 +31,8 @@ const table: WorkTable = {
   id: 'id',
   due: 'due_at',
   where: 'true',
-  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.version::text as version, now() as now`,
+  columns: `j.id::text, j.report_id::text as "reportId", j.workspace_id::text as "workspaceId", j.version::text as version,
+    ${nowSql('j.workspace_id')} as now, extract(epoch from ${aheadSql('j.workspace_id')})::float8 * 1000 as "aheadMs"`,
 };
 
 /** Runs of one workspace in a search: every workspace has its turn before one has a second. */

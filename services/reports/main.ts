@@ -9,6 +9,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { stores } from '#runtime/process/settings/reads.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { startReports } from './reports.ts';
 
 await runProcess({
@@ -31,7 +32,8 @@ await runProcess({
     onClose(() => clock.close());
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     const analytics = analyticsReader(analyticsStore(client, pool));
     const deps = { log, eventStore: adapters.store, store, codec, pool, blobs, analytics, config, logger, registry };
     const { done, consumers } = startReports({ ...deps, readiness, clock, now: clock.now }, signal);

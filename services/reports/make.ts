@@ -113,7 +113,12 @@ const record = async (
 const read = async (work: Work, tools: Tools, run: ReportRun): Promise<Contents | null> => {
   const { job } = work;
   const { pool, config, now = Date.now, pollMs = 1_000 } = tools;
-  const waiting = { requestedAt: run.requestedAt, now: now(), maxMs: config.reportWaitMs, minRestMs: pollMs };
+  const waiting = {
+    requestedAt: run.requestedAt,
+    now: now() + job.aheadMs,
+    maxMs: config.reportWaitMs,
+    minRestMs: pollMs,
+  };
   const restMs = restOf(waiting);
   const uncounted = await firstUncounted(pool, await liveVersion(pool), job.workspaceId, run);
   if (uncounted === null || restMs === 0) {

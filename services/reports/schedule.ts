@@ -1,10 +1,13 @@
+import type { Pool } from 'pg';
 import { uuidv5 } from '#domain/ids.ts';
 import { report } from '#domain/report.ts';
 import { lastInstant, nextInstant } from '#domain/report-windows.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
+import { aheadSql, nowSql } from '#runtime/work/sandbox-clocks.ts';
 import { Rest, type WakeSignal } from '#runtime/work/wake-signal.ts';
 import { type ReportDeps, reportContext } from './deps.ts';
 import { endOf } from './read.ts';
@@ -20,19 +23,30 @@ interface Planned {
   readonly after: Date;
   /** Changes with each event that may change the schedule. */
   readonly version: string;
-  /** By the database's clock, which decides what is due. */
+  /** By the database's clock, which decides what is due, as far ahead as that of the workspace. */
   readonly now: Date;
 }
 
 const dueSql = `
-select report_id::text as "reportId", workspace_id::text as "workspaceId", after, version::text as version, now() as now
+select report_id::text as "reportId", workspace_id::text as "workspaceId", after, version::text as version,
+  ${nowSql('workspace_id')} as now
 from ops.report_schedules
 where (due_at is null or due_at <= now()) and look_at <= now()
 order by due_at nulls first, look_at limit 100`;
 
-/** Changes nothing where an event has changed the schedule meanwhile. */
+/**
+ * Changes nothing where an event has changed the schedule meanwhile. A report runs by the clock of its workspace; the row says
+ * when that is in real time.
+ */
 const settleSql = `
-update ops.report_schedules set due_at = $2, after = $3, look_at = now() where report_id = $1 and version = $4`;
+update ops.report_schedules set due_at = $2::timestamptz - ${aheadSql('workspace_id')}, after = $3, look_at = now() where report_id = $1 and version = $4`;
+/** Under the lock of the row: a move of the clock comes before both statements, or brings the row nearer after them. */
+const planNext = (pool: Pool, [reportId, ...values]: readonly [string, string | null, string, string]): Promise<null> =>
+  inTransaction(pool, async (tx) => {
+    await tx.query('select from ops.report_schedules where report_id = $1 for update', [reportId]);
+    await tx.query(settleSql, [reportId, ...values]);
+    return { commit: true, result: null };
+  });
 const endSql = 'delete from ops.report_schedules where report_id = $1 and version = $2';
 /** A schedule that could not be settled rests. */
 const rescheduleSql = `update ops.report_schedules set look_at = now() + interval '30 seconds' where report_id = $1`;
@@ -80,7 +94,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   // Missed runs collapse into the latest one.
   const instant = lastInstant(plan, timezone, after, seen);
   if (instant === null) {
-    await pool.query(settleSql, [reportId, nextInstant(plan, timezone, after), after, version]);
+    await planNext(pool, [reportId, nextInstant(plan, timezone, after), after, version]);
     return;
   }
   const command = {
@@ -93,7 +107,7 @@ const settle = async (deps: ReportDeps, row: Planned): Promise<void> => {
   } as const;
   await execute(store, report, reportId, command, reportContext(loaded, row, now), { loaded });
   faultPoint('reports:after-request');
-  await pool.query(settleSql, [reportId, nextInstant(plan, timezone, seen), seen, version]);
+  await planNext(pool, [reportId, nextInstant(plan, timezone, seen), seen, version]);
 };
 
 const zoneOf = async ({ store }: ReportDeps, workspaceId: string): Promise<string> => {

@@ -1,7 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Log } from '#contracts/ports/log.ts';
-import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { lagOf, PositionWatch } from '#projections/engine/positions.ts';
 import { firstWorkspace } from '#projections/models/workspaces.ts';
@@ -53,8 +52,6 @@ interface FirstStart {
  * no other workspace's sandbox clock moves.
  */
 interface TourPlace {
-  /** Of the sandbox twin. */
-  readonly twinId: string;
   readonly timezone: string;
   readonly testKey: string;
   liveKey(): Promise<string>;
@@ -151,7 +148,6 @@ export const firstStart = async (deps: Deps): Promise<FirstStart> => {
       return secret;
     };
     return {
-      twinId: testTwinIdOf(place.workspaceId),
       timezone: newZone,
       testKey: await keyOf('test'),
       liveKey: () => keyOf('live'),

@@ -5,13 +5,7 @@ import { openAdapters } from '#infra/adapters.ts';
 import { startEmbeddedAnalytics } from '#infra/clickhouse/embedded.ts';
 import { findBinaries } from '#infra/ffmpeg/binaries.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
-import {
-  SandboxNetwork,
-  sandboxAccounts,
-  sandboxAhead,
-  sandboxInboxes,
-  sandboxProfile,
-} from '#infra/platforms/sandbox/index.ts';
+import { sandboxAccounts, sandboxAhead, sandboxInboxes, sandboxProfile } from '#infra/platforms/sandbox/index.ts';
 import { startWithoutFormerData } from '#infra/postgres/former-data.ts';
 import { isRebuildOpen } from '#projections/analytics/live.ts';
 import { useReadModels } from '#projections/engine/use.ts';
@@ -151,7 +145,7 @@ const run = async (
   if (isTour && silent.length > 0) {
     screen.warning('The tour is left out, it needs what does not answer. Later: --tour.');
     toured = { passed: false, testKey: null };
-  } else if (isTour) toured = await takeTour({ adapters, api, config, first, screen, receiver, signal });
+  } else if (isTour) toured = await takeTour({ api, config, first, screen, receiver, signal });
   if (options.tourOnly) {
     if (!toured.passed) process.exitCode = 1;
     return;
@@ -171,7 +165,6 @@ const run = async (
 };
 
 interface TourParts {
-  readonly adapters: Awaited<ReturnType<typeof openAdapters>>;
   readonly api: Awaited<ReturnType<typeof startApi>>;
   readonly config: Config;
   readonly first: Awaited<ReturnType<typeof firstStart>>;
@@ -186,19 +179,14 @@ interface Toured {
   readonly testKey: string | null;
 }
 
-const takeTour = async ({ adapters, api, config, first, screen, receiver, signal }: TourParts): Promise<Toured> => {
+const takeTour = async ({ api, config, first, screen, receiver, signal }: TourParts): Promise<Toured> => {
   const place = await first.tourPlace();
-  const network = new SandboxNetwork({ database: adapters });
   const tourOptions = {
     baseUrl: api.baseUrl,
     key: place.testKey,
     real: config.tourBluesky === null ? null : { ...config.tourBluesky, key: await place.liveKey() },
     session: await place.session(),
     timezone: place.timezone,
-    sandbox: {
-      now: () => network.now(place.twinId),
-      advance: (ms: number) => network.advance(ms, place.twinId),
-    },
     screen,
     receiver,
     signal,

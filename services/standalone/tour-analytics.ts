@@ -4,15 +4,9 @@ import type { Screen } from './screen.ts';
 import type { TourClient } from './tour-client.ts';
 
 /**
- * A week of figures in a few seconds: the tour advances the sandbox's clock day by day, and requests fresh figures each
+ * A week of figures in a few seconds: the tour moves the clock of its sandbox day by day, and requests fresh figures each
  * day.
  */
-
-/** Clock of the sandbox network; it never goes back. */
-export interface NetworkClock {
-  now(): Promise<Date>;
-  advance(milliseconds: number): Promise<void>;
-}
 
 export interface AnalyticsTour {
   readonly http: TourClient;
@@ -23,7 +17,10 @@ export interface AnalyticsTour {
   readonly receiver: Receiver;
   readonly screen: Screen;
   readonly signal: AbortSignal;
-  readonly sandbox: NetworkClock;
+}
+
+interface Clock {
+  readonly now: string;
 }
 
 type Figures = Readonly<Record<string, number | null>>;
@@ -80,13 +77,15 @@ const members = ['impressions', 'reach', 'likes', 'comments', 'shares', 'saves',
 
 /** True when all seven days have their figures. */
 export const showAnalytics = async (tour: AnalyticsTour): Promise<boolean> => {
-  const { http, member, timezone, sandbox, receiver, screen, signal } = tour;
-  const from = dayOf(new Date(), timezone);
+  const { http, member, timezone, receiver, screen, signal } = tour;
+  let { now } = await http.get<Clock>('/sandbox/clock');
+  const from = dayOf(new Date(now), timezone);
   let to = from;
   let overview: Overview | null = null;
   for (let day = 1; day <= days; day += 1) {
-    await sandbox.advance(dayMs);
-    to = dayOf(await sandbox.now(), timezone);
+    const next = new Date(Date.parse(now) + dayMs).toISOString();
+    ({ now } = await http.post<Clock>('/sandbox/clock', { to: next }));
+    to = dayOf(new Date(now), timezone);
     const { refreshId } = await member.post<{ refreshId: string }>('/analytics/refresh', {});
     await patiently('no webhook said that the figures are fresh', arrivedEveryMs, signal, async () =>
       receiver.received.some(({ type, data }) => type === 'analytics.refreshed' && data.refreshId === refreshId)

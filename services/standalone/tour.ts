@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { platforms } from '#schemas/common.ts';
 import type { Received, Receiver } from './receiver.ts';
 import type { Screen } from './screen.ts';
-import { type NetworkClock, showAnalytics } from './tour-analytics.ts';
+import { showAnalytics } from './tour-analytics.ts';
 import { showApproval } from './tour-approvals.ts';
 import { TourClient } from './tour-client.ts';
 import { showBulk, showPreview } from './tour-composing.ts';
@@ -26,7 +26,6 @@ export interface TourOptions {
   /** A first-party session of the same workspace, and the workspace's zone. */
   readonly session: string;
   readonly timezone: string;
-  readonly sandbox: NetworkClock;
   /** Null: everything stays in the sandbox. */
   readonly real: (RealAccount & { readonly key: string }) | null;
   readonly screen: Screen;
@@ -131,7 +130,7 @@ export interface TourResult {
 
 /** It has passed when every target was published, and every event of the post arrived with both signatures. */
 export const tour = async (options: TourOptions): Promise<TourResult> => {
-  const { baseUrl, key, session, timezone, sandbox, real, screen, receiver, signal } = options;
+  const { baseUrl, key, session, timezone, real, screen, receiver, signal } = options;
   const http = new TourClient(baseUrl, key, signal);
   screen.tourBegins();
 
@@ -196,7 +195,7 @@ export const tour = async (options: TourOptions): Promise<TourResult> => {
   const handedOver = await showHandOver({ http, clientId: client.id, clip, screen, signal });
   const approved = await showApproval({ http, clientId: client.id, screen, signal });
   const member = new TourClient(baseUrl, session, signal);
-  const analysed = await showAnalytics({ http, member, timezone, sandbox, receiver, screen, signal });
+  const analysed = await showAnalytics({ http, member, timezone, receiver, screen, signal });
   await http.delete(`/webhooks/${endpoint.id}`);
   const seen =
     real === null ||

@@ -12,6 +12,7 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { DatabaseClock } from '#runtime/postgres/database-clock.ts';
 import { runProcess } from '#runtime/process/lifecycle.ts';
 import { callsOut, stores } from '#runtime/process/settings/reads.ts';
+import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { keyVersionsInUse } from './endpoints.ts';
 import { runRetention } from './retention.ts';
 import { Sender } from './sender.ts';
@@ -42,7 +43,8 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());
     secrets.demand(await keyVersionsInUse(pool));
-    const store = new DomainStore(adapters.store, codec, config.partitions);
+    const sandboxClocks = new SandboxClocks(adapters.pool);
+    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
     const exchange = new Exchange(guardOf(config), {
       totalMs: config.webhookExchangeMs,
       // Several endpoints may lie behind one origin.

@@ -14,6 +14,7 @@ import {
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { timeOf } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PlannedTarget, TargetStatus } from '#schemas/target.ts';
 
@@ -91,7 +92,7 @@ export const planOf = (state: PostState): LivePost | null => {
 /** The context of a decision, for events that follow from it: whichever process appends them, they are the same. */
 export const contextOf = ({ metadata }: DecodedEvent): CommandContext => {
   const { workspaceId, actor, $correlationId: correlationId, $causationId: causationId, commandId } = metadata;
-  return { workspaceId, actor, correlationId, causationId, commandId, now: metadata.occurredAt };
+  return { workspaceId, actor, correlationId, causationId, commandId, ...timeOf(metadata) };
 };
 
 const preCreationEvents: Loaded<TargetState> = { state: target.initial, revision: -1, events: [] };

@@ -120,7 +120,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   t.before(async () => {
     const db = await preparedDatabase();
     databaseUrl = db.url;
-    ports.push(await freePort(), await freePort());
+    ports.push(await freePort(), await freePort(), await freePort());
     service = await start('services/standalone/main.ts', {
       args: ['--data', data.dataDir, '--port', '0', '--no-tour'],
       env: {
@@ -176,7 +176,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
 
   t('sandbox: a fault that a text asks for strikes, and the post goes out', async () => {
     const [fault, ...more] = curl('sandbox');
-    assert.equal(more.length, 1, 'the other block is a test of its own');
+    assert.equal(more.length, 2, 'the other blocks are tests of their own');
     const { id } = (await asked(fault, { CLIENT_ID: clientId })).data;
     const [target] = await until('the post published', async () => {
       const { data } = await http().get(`/posts/${id}`);
@@ -197,7 +197,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
       const body = { clientId, content: `At ${minutes}`, targets, schedule: { type: 'at', scheduledAt } };
       assert.equal((await http().post('/posts', body)).status, 200);
     }
-    const [, simulation] = curl('sandbox');
+    const [, , simulation] = curl('sandbox');
     const { data } = await until('both are planned', async () => {
       const answer = await asked(simulation, { CLIENT_ID: clientId });
       return answer.data.targets === 2 ? answer : null;
@@ -208,6 +208,18 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     const { targetId: _target, postId: _post, accountId: _account, ...shown } = change as unknown as Answer;
     const moved = (side: 'now' | 'then') => ({ ...change[side], at: shift(change[side].at) });
     assert.deepEqual({ ...shown, now: moved('now'), then: moved('then') }, JSON.parse(onlyCodeOf('sandbox', 'json')));
+  });
+
+  t('sandbox: thirty days pass in a minute', async () => {
+    const [, move] = curl('sandbox');
+    const { now } = (await http().get('/sandbox/clock')).data as unknown as { readonly now: string };
+    const next = new Date(Date.parse(now) + 3_600_000).toISOString();
+    const moved = (await asked(move, { NEXT_DAY: next })).data as unknown as { readonly now: string };
+    assert.ok(moved.now >= next);
+    const own = { ...env, CLIENT_ID: clientId, WEBHOOK_URL: `http://127.0.0.1:${ports[2]}/`, PORT: String(ports[2]) };
+    const lines = (await finished(typescript(onlyCodeOf('sandbox', 'ts', baseUrl), own))).trim().split('\n');
+    assert.equal(lines.length, 31, lines.join('\n'));
+    assert.match(lines.at(-1) ?? '', /^4 copies, \d+ events taken at the second try, figures of (29|30|31) days$/);
   });
 
   t('media: curl, to the asset that a post may use', async () => {

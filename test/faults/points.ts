@@ -192,6 +192,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'media:after-lane': 'test/services/media/deaths.test.ts',
   'media:after-removed': 'test/services/media/deaths.test.ts',
   'quota:after-reserve': 'test/services/api/quota-deaths.test.ts',
+  'sandbox:after-move': 'test/services/api/deaths.test.ts',
   'quota:before-give-back': 'test/services/api/quota-deaths.test.ts',
   'campaign:before-give-back': 'test/services/api/quota-deaths.test.ts',
   'quota:after-fence': 'test/services/outcomes/quotas.test.ts',

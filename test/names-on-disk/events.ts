@@ -42,6 +42,7 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     CadenceSet: '1: platform:Platform|null minIntervalMinutes:null perDay:null',
     NetworkVersionEndReported: '1: platform:Platform version endsAt:null stage:ends_in_90_days|ends_in_30_days|ended',
     PostingQuotaSet: '1: limit:null',
+    SandboxClockMoved: '1: aheadMs',
     MemberIdentified: '1: memberId personId',
   },
   apikey: {

@@ -1,7 +1,7 @@
 /** Names outside of the code that are no events and no tables; `*` stands for what a template puts in. */
 
 export const metadata =
-  'workspaceId partitionKey actor:{type:member|apikey|service|guest|admin|person id grantId?} $correlationId $causationId commandId occurredAt schemaVersion keyHmac? fingerprint?';
+  'workspaceId partitionKey actor:{type:member|apikey|service|guest|admin|person id grantId?} $correlationId $causationId commandId occurredAt aheadMs? schemaVersion keyHmac? fingerprint?';
 
 export const topics: readonly string[] = ['workspace', 'posts', 'media', 'metrics', 'webhooks', 'reports'];
 

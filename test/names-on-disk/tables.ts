@@ -90,6 +90,8 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.secret_keys': 'version check_value made_at',
   'ops.restore_words': 'account_id said_at said_by',
   'ops.restores': 'restored_at store_as_of declared_by completed_at',
+  'ops.sandbox_clock_version': 'one version',
+  'ops.sandbox_clocks': 'workspace_id ahead_ms moved_at made_due version',
   'ops.shape_readers': 'instance shapes until',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
@@ -208,6 +210,7 @@ export const schemaFiles: readonly string[] = [
   'ops 020-feed 856c7273d37d50eb',
   'ops 021-subtrees d3ea2247f655043d',
   'ops 022-rebuilds 92896b24aed3a096',
+  'ops 023-sandbox-clocks 157d6e7379ec17e5',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

@@ -10,7 +10,12 @@ import { getCampaign, listCampaigns } from '#projections/models/campaigns.ts';
 import { getClient, listClients } from '#projections/models/clients.ts';
 import { getMedia, listMedia, mediaByIds } from '#projections/models/media.ts';
 import { beforeAllTargets, deferredSql, unfinishedSql } from '#projections/models/overdue-targets.ts';
-import { beforeAllRecycles, recycledOfClientSql, recyclesDueSql } from '#projections/models/post-recycles.ts';
+import {
+  beforeAllRecycles,
+  recycledOfClientSql,
+  recyclesDueOfSql,
+  recyclesDueSql,
+} from '#projections/models/post-recycles.ts';
 import { renderPost } from '#projections/models/posts.ts';
 import { renderTarget } from '#projections/models/targets.ts';
 import {
@@ -28,6 +33,7 @@ import { sameTexts } from '#projections/queries/same-texts.ts';
 import { clientsOfTargets, getTarget, listTargets } from '#projections/queries/target-queries.ts';
 import { view } from '#projections/shapes.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { readSettings } from '#services/api/call/lists.ts';
 import { watched } from '#test/support/pool.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -506,6 +512,13 @@ suite('queries of the read models', { timeoutMs: 180_000 }, (t) => {
         assert.match(text, /"Actual Rows":100/);
         assert.ok(plan['Shared Hit Blocks'] + plan['Shared Read Blocks'] < 400, text);
       }
+      const ofMoved = await inTransaction(pool, async (tx) => {
+        const asked = [randomUUID(), '2027-01-01T00:00:00Z', lowest];
+        const found = await tx.query(`explain (analyze, format json) ${recyclesDueOfSql}`, asked);
+        return { commit: false, result: JSON.stringify(found.rows) };
+      });
+      assert.match(ofMoved, /"Index Name":"posts_v1_\d+"/);
+      assert.doesNotMatch(ofMoved, /Seq Scan|Rows Removed by Filter":[1-9]/);
       const none = await pool.query(`explain (analyze, format json) ${recyclesDueSql}`, [
         '2025-01-01T00:00:00Z',
         beforeAllRecycles.at,

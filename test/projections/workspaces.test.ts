@@ -84,5 +84,16 @@ suite('read models: workspaces', (t) => {
       .sees([{ id, name: 'A', timezone: 'UTC', mode: 'live' }]);
   });
 
+  t('a move of the clock of a sandbox changes nothing of it', async () => {
+    const { id } = ids('id');
+    const workspace = on('workspace', id);
+    await given(
+      workspace('WorkspaceCreated', { name: 'A', timezone: 'UTC', mode: 'test', twinOf: id }),
+      workspace('SandboxClockMoved', { aheadMs: 86_400_000 }),
+    )
+      .project(pool, workspaces)
+      .sees([{ id, name: 'A', timezone: 'UTC', mode: 'test' }]);
+  });
+
   everyEventIsProjected(t, 'workspace');
 });

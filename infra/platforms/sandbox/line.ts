@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { ThreadSegment } from '#contracts/ports/platform.ts';
 import { permalinkOf, readingOf, rulesOf, titleFor } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { networkNow, offsetOf } from './clock.ts';
+import { networkNow, offsetOf, workspaceNow } from './clock.ts';
 import { contentHash, postIds } from './ids.ts';
 import type { GivenMedia } from './media.ts';
 import { NetworkUnavailable } from './network-unavailable.ts';
@@ -42,7 +42,7 @@ insert into sandbox.ledger (platform, account_id, target_id, attempt, client_key
   overrides, call_started_at, media, segment, reply_to, cover_frame_ms, outcome, visible_at, post_id, permalink,
   duplicate_of, workspace_id, clock_offset_ms)
 select $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11::json, $12, $13, $14::int, 'created',
-  clock_timestamp() + $16 * interval '1 millisecond', replace($17, '#', n), replace($18, '#', n),
+  ${workspaceNow('$15')} + $16 * interval '1 millisecond', replace($17, '#', n), replace($18, '#', n),
   ${firstPost}, $15, ${offsetOf('$15')}
 from number
 on conflict (platform, client_key) where keyed and outcome = 'created' do nothing

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import type { FindRequest, PublishRequest } from '#contracts/ports/platform.ts';
 import { rulesOf } from '#domain/platforms/index.ts';
 import type { Platform } from '#schemas/common.ts';
-import { networkNow, offsetOf } from './clock.ts';
+import { networkNow, offsetOf, workspaceNow } from './clock.ts';
 import type { Fault } from './faults.ts';
 import { contentHash, handleId, segmentHash } from './ids.ts';
 import {
@@ -43,6 +43,8 @@ export interface ScheduledPost extends CreatedPost {
 
 /** By the network's clock, for the workspace of a row of the ledger. */
 const rowNow = networkNow('l.workspace_id');
+/** By the clock of that workspace. */
+const ownNow = workspaceNow('l.workspace_id');
 /** When a post becomes visible: one that was handed over may have got another time since. */
 const byOther = `(coalesce((select o.by_ms from sandbox.other_times o where o.platform = l.platform and o.post_id = l.post_id), 0)
   * interval '1 millisecond')`;
@@ -51,7 +53,7 @@ const isUndone = 'exists (select from sandbox.undone u where u.platform = l.plat
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
 
-/** Milliseconds by which the network's clock is ahead for this workspace. */
+/** Milliseconds by which the network's clock is ahead of that of this workspace. */
 export const sandboxAhead = async (pool: Pick<pg.Pool, 'query'>, workspaceId: string): Promise<number> => {
   const { rows } = await pool.query<{ ahead: string }>(`select ${offsetOf('$1')} as ahead`, [workspaceId]);
   return Number(rows[0]?.ahead ?? 0);
@@ -108,7 +110,7 @@ export class Network {
     const [row] = await this.#query<Container>(
       `select id, content_hash as "contentHash", case
          when exists (select from sandbox.ledger l where l.platform = c.platform and l.client_key = c.id
-           and l.outcome = 'created' and l.visible_at <= clock_timestamp()) then 'published'
+           and l.outcome = 'created' and l.visible_at <= ${ownNow}) then 'published'
          when expires_at <= clock_timestamp() then 'expired'
          when ready_at > clock_timestamp() then 'in_progress' else 'finished' end as state
        from sandbox.containers c where id = $1`,
@@ -124,8 +126,8 @@ export class Network {
   /** The visible post of this key; null before its `visibleAt`. */
   async visible(platform: Platform, targetId: string, key: string): Promise<CreatedPost | null> {
     const [row] = await this.#query<CreatedPost & pg.QueryResultRow>(
-      `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger
-       where platform = $1 and client_key = $3 and target_id = $2 and outcome = 'created' and visible_at <= clock_timestamp()
+      `select post_id as "externalId", permalink, visible_at as "visibleAt" from sandbox.ledger l
+       where platform = $1 and client_key = $3 and target_id = $2 and outcome = 'created' and visible_at <= ${ownNow}
        order by seq limit 1`,
       [platform, targetId, key],
     );
@@ -153,18 +155,21 @@ export class Network {
       `select post_id as "externalId", permalink, ${rowVisible} as "visibleAt" from sandbox.ledger l
        where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
          and ${rowVisible} between $4 and $5 and not ${isUndone}
-         and ${rowVisible} <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end
+         and ${rowVisible} <= case when scheduled_for is null then ${ownNow} else ${rowNow} end
        order by seq limit 20`,
       [platform, account.id, contentHash(request.content), from, until],
     );
   }
 
-  /** Instants of the account's posts of the last so many milliseconds, oldest first; at most 1,000. */
+  /**
+   * Instants of the account's posts of the last so many milliseconds by the clock of its workspace, each as long ago in real
+   * time; oldest first, at most 1,000.
+   */
   async postsSince(platform: Platform, accountId: string, windowMs: number): Promise<readonly Date[]> {
     const rows = await this.#query<{ at: Date }>(
-      `select visible_at as at from sandbox.ledger l
-       where platform = $1 and account_id = $2 and outcome = 'created' and visible_at <= clock_timestamp()
-         and visible_at > clock_timestamp() - $3 * interval '1 millisecond'
+      `select visible_at - (${ownNow} - clock_timestamp()) as at from sandbox.ledger l
+       where platform = $1 and account_id = $2 and outcome = 'created' and visible_at <= ${ownNow}
+         and visible_at > ${ownNow} - $3 * interval '1 millisecond'
        order by visible_at limit 1000`,
       [platform, accountId, windowMs],
     );
@@ -236,7 +241,7 @@ export class Network {
   async shows(platform: Platform, accountId: string, postId: string): Promise<boolean> {
     const rows = await this.#query(
       `select 1 from sandbox.ledger l where platform = $1 and account_id = $2 and post_id = $3 and outcome = 'created'
-         and ${rowVisible} <= case when scheduled_for is null then clock_timestamp() else ${rowNow} end limit 1`,
+         and ${rowVisible} <= case when scheduled_for is null then ${ownNow} else ${rowNow} end limit 1`,
       [platform, accountId, postId],
     );
     return rows.length > 0;
@@ -304,7 +309,7 @@ export class Network {
          greatest(0, extract(epoch from $4::timestamptz - ${rowVisible})::float8 * 1000 - l.clock_offset_ms) as "ageMs"
        from sandbox.ledger l left join sandbox.removed r on r.platform = l.platform and r.post_id = l.post_id
        where l.target_id = any($3) and l.platform = $1 and l.account_id = $2 and l.outcome = 'created'
-         and ${rowVisible} <= case when l.scheduled_for is null then clock_timestamp() else ${rowNow} end
+         and ${rowVisible} <= case when l.scheduled_for is null then ${ownNow} else ${rowNow} end
          and not ${isUndone}`,
       [platform, accountId, targetIds, now],
     );

@@ -154,6 +154,7 @@ export const workspacePublisher: Publisher<typeof workspacePublic & typeof teamP
         ofEvent: ({ id, data: { limit } }) => ({ workspaceId: id, clientId: null, limit }),
       },
     ],
+    SandboxClockMoved: 'the caller has the answer; what the move made due tells of itself',
   },
   evolve: (subject, event) => {
     if (event.type === 'WorkspaceCreated') return { roles: {}, ended: 'viewer' };

@@ -2,6 +2,7 @@ import { type ApprovalState, approval } from '#domain/approval.ts';
 import { post } from '#domain/post/post.ts';
 import { type Loaded, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { linkToken } from '#runtime/identity/link-token.ts';
+import { instantOf } from '#schemas/common.ts';
 import { ApprovalLink, ApprovalLinkCreate, ApprovalLinkParams } from '#schemas/http/approval-link.ts';
 import { IdParams } from '#schemas/http/common.ts';
 import { wholeList } from '../call/cursor.ts';
@@ -98,7 +99,7 @@ const linkOf = (
     decidedAt: state.decided?.by.id === linkId ? state.decided.at : null,
     isRevoked,
     expiresAt,
-    createdAt: created.metadata.occurredAt,
+    createdAt: instantOf(created.metadata),
   };
 };
 

@@ -3,6 +3,7 @@ import { type TargetNow, targetsNow } from '#projections/models/approvals.ts';
 import type { MediaRow } from '#projections/models/media.ts';
 import type { Platform } from '#schemas/common.ts';
 import type { Deps } from '../call/deps.ts';
+import type { Call } from '../call/operation.ts';
 import { unavailable } from '../media/checks.ts';
 import { contentOf, namesNow } from './content.ts';
 import { snapshotOf } from './show.ts';
@@ -50,7 +51,7 @@ const maxFiles = 200;
 export const shownPostOf = async (
   deps: Deps,
   { approvalId, workspaceId, state: { about } }: About,
-  now: string,
+  { now, realNow }: Pick<Call, 'now' | 'realNow'>,
 ): Promise<{ readonly post: ShownContent; readonly origins: readonly string[] }> => {
   const events = await deps.store.readStream(`post-${about.postId}`, about.postRevision);
   const { post: body, others } = snapshotOf({ id: approvalId }, events);
@@ -64,7 +65,7 @@ export const shownPostOf = async (
   const { items, files: rows } = await contentOf(namesNow(deps.knex, workspaceId), asked);
   const names = new Map(items.flatMap(({ kind, id, value }) => (kind === 'account' ? [[id, value]] : [])));
   const ids = [...new Set(items.flatMap(({ kind, id }) => (kind === 'file' || kind === 'cover' ? [id ?? ''] : [])))];
-  const shown = ids.slice(0, maxFiles).map(async (id) => [id, await fileOf(deps, rows.get(id), now)] as const);
+  const shown = ids.slice(0, maxFiles).map(async (id) => [id, await fileOf(deps, rows.get(id), realNow)] as const);
   const files = new Map(await Promise.all(shown));
   const targets = left.map(({ platform, accountId, scheduledAt, timezone }) => ({
     ...{ platform, account: names.get(accountId) ?? '', scheduledAt, timezone, isPast: scheduledAt <= now },

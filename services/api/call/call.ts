@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { within } from '#contracts/base/pause.ts';
 import { noteFeedUse } from '#projections/feed/uses.ts';
 import { decodeToken, encodeToken, mergePositions, RecentWrites } from '#runtime/eventing/consistency.ts';
-import { type CommandContext, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import { type CommandContext, type Positions, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { fingerprintOf, keyHmacOf } from '#runtime/eventing/idempotency.ts';
 import type { EventActor } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
@@ -67,7 +67,9 @@ const carryOut: Work<Promise<void>> = async (state, wire, tools) => {
   const principal = state.principal ?? nobody;
   const isPast = 'asOf' in (state.query as object);
   if ((operation.scope === 'events.read' && operation.notesUse !== true) || isPast) await noteUse(state, tools);
-  const work: Promise<Answer> = operation.handle(callOf(state, wire, tools) as Call<never, never, never>);
+  const work: Promise<Answer> = aheadOf(state, tools).then((aheadMs) =>
+    operation.handle(callOf(state, wire, tools, aheadMs) as Call<never, never, never>),
+  );
   const made = await within(callMs, work, tooLate);
   if (principal.clientIds !== null && (await showsOther(made, principal.clientIds))) {
     tools.deps.logger.error(
@@ -125,12 +127,28 @@ const nobody: Principal = {
 const eventActorOf = ({ actor, grantId }: Principal): EventActor =>
   grantId === undefined ? actor : { ...actor, grantId };
 
+/** Milliseconds by which the clock of the caller's workspace is ahead: that of a live one never is. @throws Unavailable */
+const aheadOf = async ({ operation, principal }: CalledState, { deps }: CallTools): Promise<number> => {
+  if (operation.tag.realTime === true || principal?.mode !== 'test' || deps.sandboxClocks === undefined) return 0;
+  try {
+    return await deps.sandboxClocks.aheadOf(principal.workspaceId);
+  } catch (error) {
+    throw new Unavailable('The clock of the sandbox cannot be read.', { cause: error });
+  }
+};
+
 /** What the operation gets. */
-const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, allowances }: CallTools): Call => {
+const callOf = (
+  state: CalledState,
+  wire: Wire,
+  { deps, ownWrites, patience, allowances }: CallTools,
+  aheadMs: number,
+): Call => {
   const { operation, correlationId, params, query, body, entries, notes, unseen, key, positions } = state;
   const principal = state.principal ?? nobody;
   const { workspaceId } = principal;
-  const now = new Date(deps.clock()).toISOString();
+  const realMs = deps.clock();
+  const [realNow, now] = [new Date(realMs).toISOString(), new Date(realMs + aheadMs).toISOString()];
   const asked = { operation: operation.id, params, query, body };
   const fingerprint = key === null ? '' : fingerprintOf(deps.secrets, workspaceId, asked);
   const context: CommandContext = {
@@ -140,6 +158,7 @@ const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, all
     causationId: correlationId,
     commandId: uuidv7(),
     now,
+    aheadMs,
     giveUpAt: performance.now() + patience.appendMs,
     ...(key === null ? {} : { keyHmac: keyHmacOf(deps.secrets, workspaceId, key), fingerprint }),
   };
@@ -157,6 +176,7 @@ const callOf = (state: CalledState, wire: Wire, { deps, ownWrites, patience, all
     fingerprint,
     correlationId,
     now,
+    realNow,
     context,
     positions,
     guard: operation.ifMatch === true ? ifMatch(wire.ifMatch) : () => undefined,

@@ -15,6 +15,7 @@ import type { TrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.t
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
+import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Mailer } from '#services/auth/people/mail.ts';
 import type { AskedAccounts } from '#services/workflows/accounts/asked.ts';
@@ -94,8 +95,10 @@ export interface Deps {
   /** Null without ClickHouse. */
   readonly analytics: ClickHouseClient | null;
   readonly sandboxProfile: SandboxProfileOf;
-  /** Milliseconds by which the sandbox's clock is ahead for a test workspace; absent: it is not. */
+  /** Milliseconds by which the sandbox network's clock is ahead of that of a test workspace; absent: it is not. */
   readonly sandboxAhead?: (workspaceId: string) => Promise<number>;
+  /** How far the clocks of sandbox workspaces are ahead; absent: none is. */
+  readonly sandboxClocks?: Pick<SandboxClocks, 'aheadOf' | 'known'>;
   /** Asks networks about accounts. */
   readonly asked: AskedAccounts;
   /** How live accounts are connected; absent: none are. */

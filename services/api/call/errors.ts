@@ -90,6 +90,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The key is limited to clients, and the call concerns the whole workspace or an asset of it. Use a key for all clients, or ask for what belongs to one client.',
   },
+  sandbox_only: {
+    status: 403,
+    title: 'Only a test key may do this',
+    about:
+      'The operation exists in the sandbox alone. A live workspace has real time, and no key of it can move its clock: use a test key of the same agency.',
+  },
   first_party_only: {
     status: 403,
     title: 'Only the console may do this',

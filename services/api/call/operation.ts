@@ -72,8 +72,10 @@ export interface Call<Params = unknown, Query = unknown, Body = unknown> extends
   /** HMAC over operation, path, query and body: equal for equal requests. Empty without a key. */
   readonly fingerprint: string;
   readonly correlationId: string;
-  /** Instant of the call, ISO 8601. */
+  /** Instant of the call by the clock of the workspace, ISO 8601. */
   readonly now: string;
+  /** The same in real time, which a sandbox workspace's own clock may be ahead of: addresses and secrets end by it. */
+  readonly realNow: string;
   /** For commands: actor, time and key. `keyHmac` and `fingerprint` are set when the caller sent a key. */
   readonly context: CommandContext;
   /**
@@ -166,6 +168,8 @@ export interface Tag {
   /** The resource that `{id}` in their paths names. */
   readonly noun: string;
   readonly about: string;
+  /** Its operations go by real time, also where the clock of the workspace is ahead: uploads, secrets and keys end by it. */
+  readonly realTime?: true;
 }
 
 interface Promised {

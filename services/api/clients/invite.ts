@@ -25,7 +25,7 @@ import { clientsTag, requireUnarchived } from './clients.ts';
 
 /** @param withAddress only in the answer to its creation: a list would hand every link to each of its readers */
 const showConnectInvite = (
-  { deps, now }: Pick<Call, 'deps' | 'now'>,
+  { deps, realNow }: Pick<Call, 'deps' | 'realNow'>,
   { state, events }: Pick<Loaded<InviteState>, 'state' | 'events'>,
   inviteId: string,
   withAddress: boolean,
@@ -34,7 +34,7 @@ const showConnectInvite = (
   if (state.status === 'none' || born === undefined) throw notFound('connect invite');
   const { clientId, platforms, maxAccounts, accountIds, expiresAt, keyVersion } = state;
   const isRevoked = state.status === 'revoked';
-  const isShown = withAddress && !isRevoked && expiresAt > now;
+  const isShown = withAddress && !isRevoked && expiresAt > realNow;
   const token = isShown ? linkToken(deps.secrets, 'invite', [inviteId], keyVersion) : null;
   const { recipientEmail } = born.data as { readonly recipientEmail?: string | null };
   return {
@@ -74,7 +74,7 @@ export const createConnectInvite = operation({
   codes: ['client_archived', 'platform_not_available'],
   example: { body: { platforms: ['bluesky', 'threads'], expiresInHours: 48 }, data: exampleInvite },
   handle: async (call) => {
-    const { deps, principal, body, params, now } = call;
+    const { deps, principal, body, params, realNow } = call;
     const offered = connectable(principal.mode, body.platforms, liveNetworksOf(deps));
     const waiting = body.platforms.filter((platform) => !offered.includes(platform));
     const created = await call.stream(invite).create({
@@ -90,7 +90,7 @@ export const createConnectInvite = operation({
           type: 'Create',
           clientId: params.id,
           platforms: body.platforms,
-          expiresAt: new Date(Date.parse(now) + body.expiresInHours * hourMs).toISOString(),
+          expiresAt: new Date(Date.parse(realNow) + body.expiresInHours * hourMs).toISOString(),
           keyVersion: deps.secrets.current,
           recipientEmail: body.recipientEmail ?? null,
           maxAccounts: body.maxAccounts ?? defaultMaxAccounts,

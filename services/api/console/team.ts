@@ -25,6 +25,7 @@ export const consoleTag: Tag = {
   noun: 'API key',
   about:
     'What members do in the console: keys, the team, connected apps, sessions. These take the session of a member alone; keys and apps are refused with `first_party_only`.',
+  realTime: true,
 };
 
 /** The team of a workspace. Members belong to the live workspace, whichever mode a session shows. */

@@ -5,6 +5,7 @@ export const mediaTag: Tag = {
   name: 'media',
   noun: 'media',
   about: 'The files of the content library, and their renditions for each network.',
+  realTime: true,
 };
 
 /** One story in all examples: a photo that is uploaded for a client, and what is made of it. */

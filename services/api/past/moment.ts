@@ -1,4 +1,5 @@
 import { pause } from '#contracts/base/pause.ts';
+import { workspace } from '#domain/workspace.ts';
 import {
   beforeFirst,
   type FeedMoment,
@@ -7,6 +8,7 @@ import {
   momentOfNamed,
   namedEvent,
 } from '#projections/feed/moments.ts';
+import { movesOf } from '#projections/queries/move-clock.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { AsOfInstant } from '#schemas/http/common.ts';
 import { issuesOf } from '#schemas/validator.ts';
@@ -15,7 +17,7 @@ import { badParameter } from '../call/refusal.ts';
 
 /** The moment that a call asks about. */
 
-type Asking = Pick<Call, 'deps' | 'workspaceId'>;
+type Asking = Pick<Call, 'deps' | 'principal' | 'workspaceId'>;
 
 const beforeAll = () => badParameter('asOf', 'too_small', beforeFirst);
 const renumbered = () => new Unavailable('The feed is being numbered anew.');
@@ -55,10 +57,27 @@ const feedReached = async ({ deps }: Asking): Promise<void> => {
   }
 };
 
+/**
+ * When it was in real time, which the feed has, that the clock of the workspace showed the instant. One that a move passed over
+ * is the moment of the move.
+ */
+const realInstantOf = async ({ deps, principal, workspaceId }: Asking, instant: string): Promise<string> => {
+  if (principal.mode !== 'test') return instant;
+  const { events } = await deps.store.load(workspace, workspaceId);
+  const asked = Date.parse(instant);
+  let real = asked;
+  for (const { movedAt, aheadMs } of movesOf(events)) {
+    const at = Date.parse(movedAt);
+    if (real >= at) real = Math.max(at, asked - aheadMs);
+  }
+  return new Date(real).toISOString();
+};
+
 /** An instant that was answered once has the same answer for ever, short of a restore. */
-const byInstant = async (asking: Asking, instant: string): Promise<FeedMoment> => {
-  const [wrong] = issuesOf(AsOfInstant, { asOf: instant });
+const byInstant = async (asking: Asking, asked: string): Promise<FeedMoment> => {
+  const [wrong] = issuesOf(AsOfInstant, { asOf: asked });
   if (wrong !== undefined) throw badParameter('asOf', wrong.code, wrong.message);
+  const instant = await realInstantOf(asking, asked);
   const found = await find(asking, instant);
   const { aheadMs, isFollowed } = found;
   if (aheadMs > 0) throw badParameter('asOf', 'too_large', 'lies in the future');

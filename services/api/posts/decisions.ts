@@ -4,6 +4,7 @@ import { contentHashOf } from '#domain/post/content.ts';
 import type { PostState } from '#domain/post/post.ts';
 import { lastDecision, type PostDecision } from '#projections/models/approvals.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { Warning } from '#schemas/http/common.ts';
 import type { Plan, PostBody } from '#schemas/post.ts';
 import type { Call } from '../call/operation.ts';
@@ -43,7 +44,8 @@ export const withDecision = async <Shown extends { readonly id: string }>(
   shown: Shown,
   { state, events }: { readonly state: PostState; readonly events: Events },
 ): Promise<Shown & { readonly lastDecision: PostDecision | null }> => {
-  const asOf = events.at(-1)?.metadata.occurredAt ?? '';
+  const last = events.at(-1);
+  const asOf = last === undefined ? '' : instantOf(last.metadata);
   const requests = state.status === 'none' ? 0 : state.requests;
   return { ...shown, lastDecision: await lastOf(call, shown.id, requests, asOf) };
 };
@@ -96,7 +98,7 @@ export const repeatWarnings = async (call: Deciding, id: string, events: Events)
   const content = contentOf(events);
   if (written === undefined || content === null) return [];
   const before = events.filter(({ revision }) => revision < written.revision);
-  const decision = await sentBack(call, before, content, written.metadata.occurredAt);
+  const decision = await sentBack(call, before, content, instantOf(written.metadata));
   if (decision === null) return [];
   const message = 'An approver asked for changes, and the content is still the same: `lastDecision` has the comment.';
   return [{ code: 'changes_requested', id, message }];

@@ -23,12 +23,18 @@ const ownPost = (call: Recycling) => (loaded: Loaded<PostState>) => {
   ownStream(call, 'post')(loaded);
 };
 
+/** The time of the call, as the copies of a post are planned by it. */
+export const timeOf = ({ now, context: { aheadMs = 0 } }: Pick<Call, 'now' | 'context'>) => ({
+  now: (): number => Date.parse(now),
+  aheadMs,
+});
+
 /** The post, once a copy that a process stored and did not record before it died is recorded. */
 const loadRecorded = async (call: Recycling): Promise<Loaded<PostState>> => {
   const { deps, params, workspaceId, positions } = call;
   const loaded = await deps.store.load(post, params.id);
   if (loaded.events[0]?.metadata.workspaceId !== workspaceId) return loaded;
-  return recordCopy({ store: deps.store, pool: deps.pool, now: deps.clock }, params.id, loaded, { positions });
+  return recordCopy({ store: deps.store, pool: deps.pool, ...timeOf(call) }, params.id, loaded, { positions });
 };
 
 interface Accepted {
@@ -44,7 +50,7 @@ const accept = async (call: Recycling<PostRecycle>, { state }: Loaded<PostState>
   if (state.status !== 'live') return { until, next: null };
   await call.behind(['workspace']);
   await ownClient(call, state.clientId);
-  const recycling = { store: call.deps.store, now: call.deps.clock };
+  const recycling = { store: call.deps.store, ...timeOf(call) };
   return { until, next: enabled ? await nextCopyOf(recycling, state, { everyDays }, call.now) : null };
 };
 

@@ -198,7 +198,7 @@ export const getReportExport = operation({
   codes: ['run_not_completed'],
   example: { data: exampleExport },
   handle: async (call) => {
-    const { deps, params, query, now } = call;
+    const { deps, params, query, realNow } = call;
     const row = await readReport(call);
     const run = await readRun(call, row, params.runId);
     if (run === null) throw notFound('run of this report');
@@ -212,7 +212,7 @@ export const getReportExport = operation({
     const file = run.exports.find(({ format }) => format === wanted);
     if (file === undefined) throw notFound('export of this run');
     const { format, key, contentType, bytes, sha256 } = file;
-    const expiresAt = new Date(Date.parse(now) + readableMs);
+    const expiresAt = new Date(Date.parse(realNow) + readableMs);
     const url = await unavailable(() =>
       deps.blobs.presignGet(key, { contentType, expiresAt, fileName: fileNameOf(run, format) }),
     );

@@ -21,6 +21,7 @@ import { loadRecycled, nextCopyOf, restoresOf } from '#services/workflows/posts/
 import type { Call } from '../call/operation.ts';
 import { invalid } from '../call/refusal.ts';
 import type { Reads } from '../posts/checks.ts';
+import { timeOf } from '../posts/recycle.ts';
 
 /** What a simulation knows of a client: its targets, its accounts and its recycled posts. It reads, and writes nothing. */
 
@@ -134,7 +135,7 @@ const changed = async (call: Simulating, state: LivePost, revision: number, chan
   const until = change.until === undefined ? null : new Date(change.until).toISOString();
   const at = `/recycling/${index}`;
   if (until !== null && until <= call.now) throw invalid(`${at}/until`, 'out_of_range', 'must lie in the future');
-  const recycling = { store: call.deps.store, now: call.deps.clock };
+  const recycling = { store: call.deps.store, ...timeOf(call) };
   const next = enabled ? await nextCopyOf(recycling, state, { everyDays }, call.now) : null;
   const { actor: setBy, role } = call.principal;
   const set = { enabled, everyDays, times, until, setBy, needsApproval: role === 'creator', next };
@@ -194,10 +195,7 @@ export const readRecycled = async (
       throw new Rejection('post_not_scheduled', 'Only a post that is scheduled, or out, is recycled.');
     }
     const about = await aboutPost(call, reads, client, rows, { id, state });
-    const [restoredAt = null] = await restoresOf(
-      { store: call.deps.store, pool: call.deps.pool, now: call.deps.clock },
-      loaded,
-    );
+    const [restoredAt = null] = await restoresOf({ pool: call.deps.pool }, loaded);
     const after = change === undefined ? state : await changed(call, state, revision, change.one, change.index);
     found.push({
       now: await ofState(call, state, about, restoredAt, client),
@@ -220,7 +218,7 @@ const aboutPost = async (
   { id, state }: { readonly id: string; readonly state: LivePost },
 ): Promise<About> => {
   const isEnded = isOut(statusOf(state));
-  const recycled = isEnded ? await loadRecycled({ store: call.deps.store, now: call.deps.clock }, state) : null;
+  const recycled = isEnded ? await loadRecycled({ store: call.deps.store, ...timeOf(call) }, state) : null;
   const kept = state.plan.targets.filter(({ targetId }) => state.targets[targetId]?.outcome !== 'canceled');
   const own = new Map(rows.filter(({ postId }) => postId === id).map((row) => [row.id, row]));
   const outcome = (targetId: string) => state.targets[targetId]?.outcome ?? null;

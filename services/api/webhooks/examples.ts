@@ -5,6 +5,7 @@ export const webhooksTag: Tag = {
   name: 'webhooks',
   noun: 'webhook',
   about: 'Endpoints that receive events, their signing secrets, deliveries and replays.',
+  realTime: true,
 };
 
 /** Values of the contract's examples about webhooks: one endpoint, its test and its replay. */

@@ -9,6 +9,8 @@ export interface TargetCheckpoint {
   readonly data: unknown;
   /** Instant at which the boundary's call is aborted. Null: the step is no boundary. */
   readonly deadline: string | null;
+  /** Milliseconds by which the clock of the deadline was ahead of real time; absent: it was not. */
+  readonly aheadMs?: number;
   /** Null: the target is no thread. */
   readonly segment: Segment | null;
   /** Of a boundary: its call is known to have made nothing. */

@@ -74,7 +74,8 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetPublishCheckpointed': {
       if (state.status !== 'publishing') return state;
       const { attempt, step, data, deadline, segment = null } = event.data;
-      const checkpoint = { attempt, step, data, deadline, segment };
+      const ahead = fact.aheadMs === undefined ? {} : { aheadMs: fact.aheadMs };
+      const checkpoint = { attempt, step, data, deadline, segment, ...ahead };
       return {
         ...state,
         boundary: step === 'boundary' ? checkpoint : state.boundary,

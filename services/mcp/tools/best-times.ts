@@ -51,10 +51,11 @@ export const bestTimes = tool({
     });
     const timezone = data[0]?.timezone ?? null;
     const zone = timezone ?? 'UTC';
+    const now = await call.workspaceNow();
     const slots = data.map(({ weekday, hour, lift, sampleSize, basis }) => ({
       weekday: days[weekday - 1] ?? String(weekday),
       ...{ hour, lift, sampleSize, basis },
-      next: nextOf(call.now(), zone, weekday, hour),
+      next: nextOf(now, zone, weekday, hour),
     }));
     const nextStep = 'Pass next as scheduledLocal and this timezone to compose_post.';
     const lines = slots.map(

@@ -156,7 +156,7 @@ const dueOf = async (
   { clientId, platform }: LimitQuery,
 ): Promise<ReadonlyMap<string, number> | null> => {
   if (!call.may('posts.read')) return null;
-  const to = new Date(call.now() + 86_400_000).toISOString();
+  const to = new Date((await call.workspaceNow()) + 86_400_000).toISOString();
   const query = { clientId, platform, status: waiting, to, limit: maxDue };
   const { data, page } = await call.invoke<{ readonly accountId: string }[]>('listPostTargets', { query });
   if (page?.nextCursor != null) return null;

@@ -50,7 +50,7 @@ export const whoami = tool({
     const read = mayAsk ? (await call.invoke<Quota>('getQuota')).data : null;
     const quota =
       read === null ? null : { limit: read.limit, used: read.used, remaining: read.remaining, resetsAt: read.resetsAt };
-    const now = new Date(call.now()).toISOString();
+    const now = new Date(await call.workspaceNow()).toISOString();
     const { name: workspace, timezone } = agency;
     const nextStep = 'find_clients has the clients; each client and account may have a zone of its own.';
     const text = joined(

@@ -11,7 +11,7 @@ import {
 import { type Decider, type Fact, fold } from '#domain/decider.ts';
 import { causedIdOf } from '#domain/ids.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
-import type { EventActor, EventMetadata } from '#schemas/common.ts';
+import { type EventActor, type EventMetadata, instantOf } from '#schemas/common.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf } from '#schemas/topics.ts';
 import type { DecodedEvent, EventCodec } from './codec.ts';
@@ -94,8 +94,10 @@ export interface CommandContext {
   readonly causationId: string;
   /** The same for all effects of one accepted request; folds remember it to recognise a repeat. */
   readonly commandId: string;
-  /** Instant of the decision, ISO 8601. */
+  /** Instant of the decision, ISO 8601: in real time, or where `aheadMs` is set by the clock of the workspace. */
   readonly now: string;
+  /** Milliseconds by which that clock is ahead of real time. Absent: the store adds it to what is stored. */
+  readonly aheadMs?: number;
   /** Set where the append follows from a stored event alone: event ids are then derived from it. */
   readonly causeEventId?: string;
   readonly keyHmac?: string;
@@ -132,11 +134,16 @@ export const uuidv7 = (): string => {
   return `${time.slice(0, 8)}-${time.slice(8)}-7${randomUUID().slice(15)}`;
 };
 
+/** Of `now`, which is `aheadMs` ahead. */
+const realTime = (now: string, aheadMs: number): string =>
+  aheadMs === 0 ? now : new Date(Date.parse(now) - aheadMs).toISOString();
+
 const factOf = (event: DecodedEvent): Fact => ({
   eventId: event.id,
   revision: event.revision,
   commandId: event.metadata.commandId,
-  occurredAt: event.metadata.occurredAt,
+  occurredAt: instantOf(event.metadata),
+  ...(event.metadata.aheadMs === undefined ? {} : { aheadMs: event.metadata.aheadMs }),
 });
 
 /** Decoded events in the type that a decider takes. The codec has validated them against the same schemas. */
@@ -183,7 +190,11 @@ const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
   });
 };
 
+type AheadOf = (workspaceId: string) => Promise<number>;
+const noneIsAhead: AheadOf = async () => 0;
+
 export class DomainStore {
+  readonly #aheadOf: AheadOf;
   readonly #store: EventStore;
   readonly #codec: EventCodec;
   readonly #partitions: number;
@@ -193,7 +204,9 @@ export class DomainStore {
   /** Concurrent readers of one stream share the store's answer and its decoding. */
   readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
-  constructor(store: EventStore, codec: EventCodec, partitions: number) {
+  /** @param aheadOf milliseconds by which the clock of a workspace is ahead; never rejects. Default: none is */
+  constructor(store: EventStore, codec: EventCodec, partitions: number, aheadOf: AheadOf = noneIsAhead) {
+    this.#aheadOf = aheadOf;
     this.#store = store;
     this.#codec = codec;
     this.#partitions = partitions;
@@ -361,7 +374,7 @@ export class DomainStore {
     partitionKey: string,
     positions?: Positions,
   ): Promise<readonly DecodedEvent[]> {
-    const metadata = this.#metadataOf(context, partitionKey);
+    const metadata = this.#metadataOf(context, partitionKey, await this.#timeOf(context));
     const toAppend: EventToAppend[] = [];
     for (const [index, event] of events.entries()) {
       // Several events of one cause in one stream need several ids.
@@ -408,8 +421,18 @@ export class DomainStore {
     if (known === undefined || known < position) positions.set(lane, position);
   }
 
+  /** Events keep the real time, beside how far the clock of their workspace was ahead of it. */
+  async #timeOf({ now, aheadMs, workspaceId }: CommandContext): Promise<Pick<EventMetadata, 'occurredAt' | 'aheadMs'>> {
+    const ahead = aheadMs ?? (await this.#aheadOf(workspaceId));
+    return { occurredAt: realTime(now, aheadMs ?? 0), ...(ahead === 0 ? {} : { aheadMs: ahead }) };
+  }
+
   /** The same object for the same context and key. */
-  #metadataOf(context: CommandContext, partitionKey: string): Omit<EventMetadata, 'schemaVersion'> {
+  #metadataOf(
+    context: CommandContext,
+    partitionKey: string,
+    time: Pick<EventMetadata, 'occurredAt' | 'aheadMs'>,
+  ): Omit<EventMetadata, 'schemaVersion'> {
     const known = this.#metadata.get(context);
     if (known?.partitionKey === partitionKey) return known;
     const made = {
@@ -419,7 +442,7 @@ export class DomainStore {
       $correlationId: context.correlationId,
       $causationId: context.causationId,
       commandId: context.commandId,
-      occurredAt: context.now,
+      ...time,
       ...(context.keyHmac === undefined ? {} : { keyHmac: context.keyHmac }),
       ...(context.fingerprint === undefined ? {} : { fingerprint: context.fingerprint }),
     };

@@ -1,3 +1,4 @@
+import { instantOf } from '#schemas/common.ts';
 import type { DecodedEvent } from './codec.ts';
 import { type CommandContext, uuidv7 } from './domain-store.ts';
 
@@ -7,13 +8,20 @@ export type Cause = Pick<CommandContext, 'workspaceId' | 'correlationId' | 'caus
 /**
  * The context of a command that a worker issues by itself.
  * @param service its name, as the metadata of stored events has it
- * @param now milliseconds since the epoch
+ * @param now milliseconds since the epoch, in real time; with `aheadMs` by the clock of the workspace, which is so far ahead
  */
-export const serviceContext = (service: string, cause: Cause, now: number): CommandContext => ({
+export const serviceContext = (service: string, cause: Cause, now: number, aheadMs?: number): CommandContext => ({
   ...cause,
   actor: { type: 'service', id: service },
   commandId: uuidv7(),
   now: new Date(now).toISOString(),
+  ...(aheadMs === undefined ? {} : { aheadMs }),
+});
+
+/** The time of what follows from a stored event alone: whichever process stores it, it is the same. */
+export const timeOf = (metadata: DecodedEvent['metadata']): Required<Pick<CommandContext, 'now' | 'aheadMs'>> => ({
+  now: instantOf(metadata),
+  aheadMs: metadata.aheadMs ?? 0,
 });
 
 export const causedBy = ({ id, metadata }: DecodedEvent): Cause => ({

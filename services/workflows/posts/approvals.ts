@@ -5,6 +5,8 @@ import type { DecidePost } from '#domain/post/post-approval.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { timeOf } from '#runtime/eventing/service-context.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { Plan, PostEvent } from '#schemas/post.ts';
 import type { TargetTime } from '#schemas/target.ts';
 import { fanOut } from '../fan-out.ts';
@@ -32,7 +34,7 @@ const following = ({ id, metadata }: DecodedEvent): CommandContext => ({
   causationId: id,
   causeEventId: id,
   commandId: metadata.commandId,
-  now: metadata.occurredAt,
+  ...timeOf(metadata),
 });
 
 /** When the first target was due as the post was submitted: by the revise right before, else by the plan. */
@@ -43,7 +45,7 @@ const dueOf = (events: readonly DecodedEvent[], asked: DecodedEvent): string => 
   const plan = before.findLast(({ type }) => type === 'PostScheduled')?.data.plan as Plan | undefined;
   const named = new Set((asked.data as unknown as Submitted).targetIds);
   const planned = plan?.targets.filter(({ targetId }) => named.has(targetId)) ?? [];
-  const [first = asked.metadata.occurredAt] = (times ?? planned).map(({ dueAt }) => dueAt).sort();
+  const [first = instantOf(asked.metadata)] = (times ?? planned).map(({ dueAt }) => dueAt).sort();
   return first;
 };
 

@@ -7,6 +7,7 @@ import type { DomainStore, Loaded, Positions } from '#runtime/eventing/domain-st
 import { execute } from '#runtime/eventing/execute.ts';
 import { derivedFrom, serviceContext } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
+import { instantOf } from '#schemas/common.ts';
 import type { PostEvent } from '#schemas/post.ts';
 import type { TargetEvent } from '#schemas/target.ts';
 import { inGroups } from '../fan-out.ts';
@@ -49,7 +50,7 @@ export const outcomeOf = (event: DecodedEvent): Outcome | null => {
     case 'TargetCanceled':
       return settled('canceled', null);
     case 'TargetOutcomeSettled':
-      if (data.outcome === 'published') return settled('published', data.publishedAt ?? event.metadata.occurredAt);
+      if (data.outcome === 'published') return settled('published', data.publishedAt ?? instantOf(event.metadata));
       if (data.outcome === 'failed') return settled('failed', null);
       return { cause: event, command: { type: 'ReopenTarget', ...about } };
     case 'TargetRequeued':

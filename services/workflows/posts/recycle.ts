@@ -25,8 +25,10 @@ export interface RecyclingStore {
   readonly store: DomainStore;
   /** Has the restores. */
   readonly pool: Pool;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, by the clock of the workspace. */
   readonly now: () => number;
+  /** Milliseconds by which that clock is ahead of real time; absent: `now` is real. */
+  readonly aheadMs?: number;
 }
 
 /** Streams of targets that are read at the same time. */
@@ -145,8 +147,10 @@ export const nextCopyOf = async (
 type Scheduled = Extract<PostEvent, { readonly type: 'PostScheduled' }>['data'];
 
 /** Instants of the restores since the post was made, ISO 8601, the newest first. */
-export const restoresOf = ({ pool }: RecyclingStore, { events }: Loaded<PostState>): Promise<readonly string[]> =>
-  restoresSince(pool, birthOf(post, events)?.metadata.occurredAt ?? '');
+export const restoresOf = (
+  { pool }: Pick<RecyclingStore, 'pool'>,
+  { events }: Loaded<PostState>,
+): Promise<readonly string[]> => restoresSince(pool, birthOf(post, events)?.metadata.occurredAt ?? '');
 
 /** The copy of that number, if it exists: it may have been made before the newest restore. */
 const copyOf = async (recycling: RecyclingStore, id: string, loaded: Loaded<PostState>, occurrence: number) => {
@@ -165,7 +169,7 @@ export const recordCopy = async (
   loaded: Loaded<PostState>,
   options: { readonly positions?: Positions } = {},
 ): Promise<Loaded<PostState>> => {
-  const { store, now } = recycling;
+  const { store, now, aheadMs } = recycling;
   const { state } = loaded;
   if (state.status !== 'live' || state.recycle === null) return loaded;
   const { posted, enabled, settings, setAt } = state.recycle;
@@ -188,7 +192,7 @@ export const recordCopy = async (
       : null;
   const command = { type: 'RecordRecycled', occurrence, newPostId, day, scheduledAt, then } as const;
   try {
-    const context = serviceContext('recycle', causedBy(birth), now());
+    const context = serviceContext('recycle', causedBy(birth), now(), aheadMs);
     return await execute(store, post, id, command, context, { ...options, loaded, redecide: false });
   } catch (error) {
     if (!isConflict(error)) throw error;
@@ -204,7 +208,7 @@ export const recordCopy = async (
  * @returns whether nothing of them can go out any more: a worker, or a network's scheduler, may have been faster
  */
 export const replaceCopies = async (
-  { store, now }: Pick<RecyclingStore, 'store' | 'now'>,
+  { store, now, aheadMs }: Pick<RecyclingStore, 'store' | 'now' | 'aheadMs'>,
   waiting: readonly WaitingCopy[],
 ): Promise<boolean> => {
   let isGone = true;
@@ -212,7 +216,7 @@ export const replaceCopies = async (
     const before = await store.load(post, id);
     const newest = before.events.at(-1);
     if (newest === undefined) continue;
-    const context = serviceContext('recycle', causedBy(newest), now());
+    const context = serviceContext('recycle', causedBy(newest), now(), aheadMs);
     const command = { type: 'CancelTargets', targetIds, reason: 'copy_replaced' } as const;
     await execute(store, post, id, command, context, { loaded: before });
     faultPoint('recycle:before-cancels');

@@ -128,11 +128,11 @@ const decideAll = ({ state: from, revision }: Month, some: readonly Asked[]) => 
 /** The events of several callers name the service; the events of their posts name the callers. */
 const contextOf = (some: readonly Asked[]): CommandContext => {
   const [first] = some as readonly [Asked, ...Asked[]];
-  const { workspaceId, correlationId, causationId, now } = first.context;
+  const { workspaceId, correlationId, causationId, now, aheadMs } = first.context;
   const patience = some.map(({ context }) => context.giveUpAt ?? Number.POSITIVE_INFINITY);
   const giveUpAt = Math.max(...patience);
   return {
-    ...serviceContext('quota', { workspaceId, correlationId, causationId }, Date.parse(now)),
+    ...serviceContext('quota', { workspaceId, correlationId, causationId }, Date.parse(now), aheadMs),
     ...(giveUpAt === Number.POSITIVE_INFINITY ? {} : { giveUpAt }),
   };
 };

@@ -201,6 +201,26 @@ suite('an api killed between two durable effects of a call', { drawn: true, time
     assert.deepEqual(await post('/post-targets/bulk', asked, key), done);
   });
 
+  t('between the event of a moved clock and the rows: whoever asks next carries the move out', async () => {
+    const clock = async () => (await world.load.get('/sandbox/clock')).data as unknown as Record<string, string>;
+    const rows = async () =>
+      (await world.adapters.pool.query('select ahead_ms::int8 as ahead from ops.sandbox_clocks')).rows.map(
+        ({ ahead }) => Number(ahead),
+      );
+    const key = randomUUID();
+    const to = new Date(Date.parse((await clock()).now ?? '') + 60_000).toISOString();
+    await dies('sandbox:after-move', 'POST', '/sandbox/clock', { to }, key);
+    assert.deepEqual(await rows(), []);
+    assert.ok(String((await clock()).now) >= to);
+    const [ahead = 0] = await rows();
+    assert.ok(ahead > 0 && ahead <= 60_000, `${ahead}`);
+    const done = await post('/sandbox/clock', { to }, key);
+    assert.ok(String(done.now) >= to && String((done.lastMove as { from: string }).from) < to);
+    assert.deepEqual(await rows(), [ahead]);
+    const moves = (await types(`workspace-${workspaceId}`)).filter((type) => type === 'SandboxClockMoved');
+    assert.equal(moves.length, 1);
+  });
+
   t('inside an assignment to a campaign: the repeat moves the rest, and none twice', async () => {
     const campaign = await post('/campaigns', { name: 'Assigned' }, randomUUID());
     const postIds: string[] = [];

@@ -122,6 +122,20 @@ suite('workspace', (t) => {
       .then([]);
   });
 
+  t('lets the clock of a sandbox twin go ahead alone, and never that of a live workspace', () => {
+    const twin: WorkspaceEvent = { type: 'WorkspaceCreated', data: { ...created.data, mode: 'test', twinOf: 'live' } };
+    const moved = (aheadMs: number): WorkspaceEvent => ({ type: 'SandboxClockMoved', data: { aheadMs } });
+    given([twin])
+      .when({ type: 'MoveSandboxClock', aheadMs: 5 })
+      .then([moved(5)]);
+    for (const aheadMs of [4, 5])
+      given([twin, moved(5)])
+        .when({ type: 'MoveSandboxClock', aheadMs })
+        .then([]);
+    given([created]).when({ type: 'MoveSandboxClock', aheadMs: 5 }).refused('sandbox_only');
+    given([]).when({ type: 'MoveSandboxClock', aheadMs: 5 }).refused('not_found');
+  });
+
   t('is told of each version of a network’s API that ends, once for each stage of it', () => {
     const ending = { platform: 'linkedin', version: '202511', endsAt: '2026-11-16' } as const;
     const reported = (stage: 'ends_in_90_days' | 'ends_in_30_days' | 'ended', version = '202511'): WorkspaceEvent => ({
@@ -190,6 +204,7 @@ suite('workspace', (t) => {
       members: { bob: { name: 'Bob', role: 'owner' } },
       postingQuota: null,
       cadence: [],
+      aheadMs: 0,
       versions: {},
     });
     deepEqual(state([ann, profile]), workspace.initial);

@@ -15,7 +15,7 @@ import { FairQueue } from '#runtime/work/fair-queue.ts';
 import { atMost, Slots } from '#runtime/work/slots.ts';
 import { Deadline } from '#services/publisher/deps.ts';
 import type { LeasedTarget } from '#services/publisher/leased-target.ts';
-import { nextQuestionMs } from '#services/publisher/reconcile-schedule.ts';
+import { nextQuestionMs, windowEndsAt } from '#services/publisher/reconcile-schedule.ts';
 import { Steps } from '#services/publisher/steps.ts';
 import { patience } from '#test/support/patience.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
@@ -556,6 +556,15 @@ suite('publisher parts', (t) => {
     assert.equal(ask(6_000, 13_000), 7_000);
     assert.equal(ask(14_000, 13_000), 21_000);
     assert.equal(ask(72 * 3_600_000), null);
+  });
+
+  t('a move of the clock of a sandbox shortens no window of a call', () => {
+    const call = { attempt: 1, step: 'boundary', data: {}, segment: null, deadline: '2026-01-31T08:00:10.000Z' };
+    const ends = Date.parse('2026-01-31T08:00:15.000Z');
+    assert.equal(windowEndsAt(call, 5_000, 0), ends);
+    // The deadline was told an hour ahead of real time, and the clock is a day ahead by now.
+    const [then, now] = [3_600_000, 86_400_000];
+    assert.equal(windowEndsAt({ ...call, aheadMs: then }, 5_000, now), ends - then + now);
   });
 
   t('a deadline that passed while the process stood still aborts before its timer runs', () => {

@@ -114,6 +114,32 @@ suite('searches of the publisher', { timeoutMs: 120_000 }, (t) => {
     },
   );
 
+  t(
+    'what a clock ahead of ours made due is found in its workspace alone, by an index, however much is planned',
+    async () => {
+      const workspaceId = randomUUID();
+      const day = 86_400_000;
+      await add({ rows: 20_000, at: `now() + interval '1 hour' + n * interval '4 s'` });
+      await add({ rows: 20_000, workspaceId, at: `now() + interval '2 days' + n * interval '4 s'` });
+      await add({ rows: 5_000, workspaceId, status: 'canceled', at: `now() + n * interval '4 s'` });
+      await pool.query('analyze read.post_targets_v1');
+      const due = await add({ rows: 3, workspaceId, at: `now() + n * interval '1 hour'` });
+      const [retried] = await add({ workspaceId, status: 'rate_limited', at: `now() + interval '5 hours'` });
+      const [later] = await add({ workspaceId, status: 'rate_limited', at: `now() + interval '5 hours'` });
+      await pool.query(`update read.post_targets_v1 set retry_at = now() + interval '3 days' where id = $1`, [later]);
+      const moved = () => [{ workspaceId, aheadMs: day, movedAt: 0 }];
+      const search = (db: Pool) => new DueSearch(db, kind, { moved }).find(new Date(Date.now() - day), scope());
+      assert.deepEqual(ids(await search(pool)), [], 'a day earlier nothing is due');
+      const found = await new DueSearch(pool, kind, { moved }).find(soon(), scope());
+      assert.deepEqual(ids(found), [...due, retried]);
+      const { plans, blocks } = await cost((db) => new DueSearch(db, kind, { moved }).find(soon(), scope()));
+      const [plan = ''] = plans.slice(-1);
+      assert.match(plan, /Index Scan/);
+      assert.doesNotMatch(plan, /Seq Scan/);
+      assert.ok(blocks < 1_000, `${blocks} blocks`);
+    },
+  );
+
   t('a row has the network of its account; an account without a row counts as live', async () => {
     const accountId = randomUUID();
     await pool.query(

@@ -80,7 +80,10 @@ suite('OWASP API3: properties', (t) => {
     const reportId = await savedReport();
     const [id, revised] = [posts[0]?.data.id, posts[1]?.data.id];
     const { clientId: _client, ...replacement } = own.body();
+    const clock = (await tester.get('/sandbox/clock')).data as unknown as { readonly now: string };
+    const to = new Date(Date.parse(clock.now) + 1_000).toISOString();
     return {
+      moveSandboxClock: post('/sandbox/clock', { to }),
       createClient: post('/clients', { name: 'Poison', type: 'brand' }),
       updateClient: send('PATCH', `/clients/${client}`, { type: 'influencer' }),
       createConnectInvite: post(`/clients/${client}/connect-invites`, { platforms: ['x'] }),

@@ -4,7 +4,14 @@ import { EventStoreError } from '#contracts/ports/event-store.ts';
 import { client } from '#domain/client.ts';
 import { causedIdOf } from '#domain/ids.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore, type Positions, partitionKeyOf, Unavailable, uuidv7 } from '#runtime/eventing/domain-store.ts';
+import {
+  asFacts,
+  DomainStore,
+  type Positions,
+  partitionKeyOf,
+  Unavailable,
+  uuidv7,
+} from '#runtime/eventing/domain-store.ts';
 import { uuidPattern } from '#schemas/common.ts';
 import { defaultPartitions, partitionOf } from '#schemas/topics.ts';
 import { commandContext, MemoryDataKeys, openDomain, RecordingEventStore } from '#test/support/domain.ts';
@@ -75,6 +82,21 @@ suite('domain store', (t) => {
       schemaVersion: 1,
     });
     deepEqual((await store.readStream(stream))[0]?.metadata, event?.metadata);
+  });
+
+  t('keeps the real time of a decision, and how far the clock that it read was ahead; folds get the sum', async () => {
+    const { events, codec } = openDomain();
+    const store = new DomainStore(events, codec, defaultPartitions, async () => 3_600_000);
+    const now = '2026-01-31T08:00:00.000Z';
+    const stored = async (over: object) => {
+      const stream = `client-${randomUUID()}`;
+      const [event] = await store.append(stream, -1, [created], commandContext({ now, ...over }), stream);
+      const [{ fact } = {}] = asFacts(event === undefined ? [] : [event]);
+      return [event?.metadata.occurredAt, event?.metadata.aheadMs, fact?.occurredAt];
+    };
+    deepEqual(await stored({}), [now, 3_600_000, '2026-01-31T09:00:00.000Z'], 'a worker goes by real time');
+    deepEqual(await stored({ aheadMs: 60_000 }), ['2026-01-31T07:59:00.000Z', 60_000, now]);
+    deepEqual(await stored({ aheadMs: 0 }), [now, undefined, now]);
   });
 
   t('draws ids at random for a caller’s command and derives them from a cause', async () => {
