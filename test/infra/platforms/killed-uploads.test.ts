@@ -9,7 +9,7 @@ const secrets: Readonly<Record<string, string>> = { tiktok: 'upload_token', yout
 /** Of `networks.md`: a post that is polled for too long is not published again. */
 const failures: Readonly<Record<string, string>> = { tiktok: '19: ' };
 
-suite('killed uploads', { timeoutMs: 240_000 }, (t) => {
+suite('killed uploads', { drawn: true, timeoutMs: 240_000 }, (t) => {
   for (const [platform, upload] of Object.entries<LargeUpload>(largeUploads)) {
     const name = `${failures[platform] ?? ''}${upload.says}`;
     t(`${name}: begun once, out once, and a worker costs at most 48 MB of memory`, async () => {
