@@ -104,6 +104,17 @@ export interface Adapters {
   close(): Promise<void>;
 }
 
+/** @throws SetupError while a workspace is being imported */
+const requireNoImport = async (pool: pg.Pool): Promise<void> => {
+  const { rows } = await pool.query<{ readonly id: string }>(
+    'select workspace_id::text as id from ops.workspace_moves where imported_at is null limit 1',
+  );
+  if (rows[0] === undefined) return;
+  throw new SetupError(
+    `DATABASE_URL: the import of workspace ${rows[0].id} has not ended. Run npm run audit -- import again, with the same export, and start then.`,
+  );
+};
+
 const lacksUrl = 'DATABASE_URL is required: read models and operational tables live in Postgres';
 
 /** @throws when the configured adapters do not go together, or one refuses to start */
@@ -144,6 +155,8 @@ export const openAdapters = async ({
     const appLimits = new PostgresAppLimits({ pool });
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
+    // Commands of an operator go on with it; a process would read half a workspace.
+    if (decidesKeys) await requireNoImport(pool);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions, warn) : null;
     const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
     closers.push(release);

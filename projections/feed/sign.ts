@@ -107,8 +107,14 @@ const signerOf = async (pool: Queries, secrets: Secrets): Promise<Signer> => {
 };
 
 /** What a checkpoint says, line by line; the lines behind the root are ours. */
-const bodyOf = (workspaceId: string, { epoch, size, root, signedAt }: Omit<FeedCheckpoint, 'note'>): string =>
-  `${signer}/${workspaceId}\n${size}\n${root}\nepoch ${epoch}\nsigned ${signedAt}\n`;
+const bodyOf = (
+  workspaceId: string,
+  { epoch, size, root, signedAt }: Omit<FeedCheckpoint, 'note'>,
+  more: readonly string[],
+): string =>
+  [`${signer}/${workspaceId}`, String(size), root, `epoch ${epoch}`, `signed ${signedAt}`, ...more]
+    .map((line) => `${line}\n`)
+    .join('');
 
 interface CheckpointRow {
   readonly epoch: number;
@@ -137,26 +143,54 @@ export const checkpointAt = async (
     now,
   }: { readonly workspaceId: string; readonly epoch: number; readonly size: number; readonly now: number },
 ): Promise<FeedCheckpoint> => {
-  const known = async (): Promise<FeedCheckpoint | null> => {
-    const { rows } = await pool.query<CheckpointRow>(
-      'select epoch, size, signed_at, note from ops.feed_checkpoints where workspace_id = $1 and epoch = $2 and size = $3',
-      [workspaceId, epoch, size],
-    );
-    return rows[0] === undefined ? null : asCheckpoint(rows[0]);
-  };
-  const found = await known();
+  const found = await knownAt(pool, { workspaceId, epoch, size });
   if (found !== null) return found;
+  const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
+  return checkpointWith(pool, secrets, { workspaceId, epoch, size, root, now, more: [] });
+};
+
+interface CheckpointPlace {
+  readonly workspaceId: string;
+  readonly epoch: number;
+  readonly size: number;
+}
+
+const knownAt = async (
+  pool: Queries,
+  { workspaceId, epoch, size }: CheckpointPlace,
+): Promise<FeedCheckpoint | null> => {
+  const { rows } = await pool.query<CheckpointRow>(
+    'select epoch, size, signed_at, note from ops.feed_checkpoints where workspace_id = $1 and epoch = $2 and size = $3',
+    [workspaceId, epoch, size],
+  );
+  return rows[0] === undefined ? null : asCheckpoint(rows[0]);
+};
+
+/**
+ * Signs a root that the caller has found.
+ * @param more lines behind those of every checkpoint
+ */
+export const checkpointWith = async (
+  pool: Queries,
+  secrets: Secrets,
+  {
+    root,
+    now,
+    more,
+    ...place
+  }: CheckpointPlace & { readonly root: string; readonly now: number; readonly more: readonly string[] },
+): Promise<FeedCheckpoint> => {
+  const { workspaceId, epoch, size } = place;
   const { id, key } = await signerOf(pool, secrets);
   const signedAt = new Date(now).toISOString();
-  const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
-  const body = bodyOf(workspaceId, { epoch, size, root, signedAt });
+  const body = bodyOf(workspaceId, { epoch, size, root, signedAt }, more);
   const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
   await pool.query(
     `insert into ops.feed_checkpoints (workspace_id, epoch, size, signed_at, note) values ($1, $2, $3, $4, $5)
      on conflict do nothing`,
     [workspaceId, epoch, size, signedAt, `${body}\n\u2014 ${signer} ${signature}\n`],
   );
-  return (await known()) as FeedCheckpoint;
+  return (await knownAt(pool, place)) as FeedCheckpoint;
 };
 
 /** The checkpoints behind that one, the newest first. */

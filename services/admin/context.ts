@@ -29,6 +29,7 @@ export interface Admin {
   readonly secrets: Secrets;
   readonly dataKeys: DataKeys & {
     destroy(clientId: string): Promise<void>;
+    adopt(subject: string, key: Buffer | null): Promise<void>;
     /** Keys per version of the secret that wraps them. */
     uses(): Promise<ReadonlyMap<string, number>>;
   };

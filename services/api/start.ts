@@ -37,6 +37,7 @@ import {
   restoreCheck,
   type SelfReport,
 } from '#runtime/process/telemetry.ts';
+import { ClosedWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -237,6 +238,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const watch = new PositionWatch(pool, log);
   const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
   const [hold, restores] = [new PublishingHold(pool, config.publishing), new Restores(pool)];
+  const closed = new ClosedWorkspaces(pool);
   const unnamedProxies = new UnnamedProxies(logger);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
@@ -244,7 +246,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const deps: ServerDeps = {
     ...networksOf(options, { http: new GuardedNetworkHttp(egress), pool, clock: time.now }),
     mailer,
-    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions),
+    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions, closed),
     pool,
     knex,
     lists,
@@ -270,9 +272,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     sandboxProfile,
     sandboxAhead: (workspaceId) => sandboxAhead(pool, workspaceId),
     webhooksPerWorkspace: config.webhooksPerWorkspace,
-    hold,
-    restores,
-    first: [health(report)],
+    ...{ hold, closed, restores, first: [health(report)] },
     draining: draining.signal,
     ...(patience === undefined ? {} : { patience }),
   };

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'upload_url_invalid'
   | 'first_party_only'
   | 'client_limited'
+  | 'workspace_closed'
   | 'not_found'
   | 'method_not_allowed'
   | 'not_acceptable'

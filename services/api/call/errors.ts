@@ -90,6 +90,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The key is limited to clients, and the call concerns the whole workspace or an asset of it. Use a key for all clients, or ask for what belongs to one client.',
   },
+  workspace_closed: {
+    status: 403,
+    title: 'The workspace is closed',
+    about:
+      'Its operator has moved it to another installation, or is about to erase it; `detail` says which. Nothing of it is published, and no call is answered.',
+  },
   first_party_only: {
     status: 403,
     title: 'Only the console may do this',

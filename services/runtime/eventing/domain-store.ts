@@ -183,20 +183,29 @@ const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
   });
 };
 
+/** Which workspaces take events. */
+export interface OpenWorkspaces {
+  /** @throws Rejection workspace_closed */
+  requireOpen(workspaceId: string): Promise<void>;
+}
+
 export class DomainStore {
   readonly #store: EventStore;
   readonly #codec: EventCodec;
   readonly #partitions: number;
+  readonly #closed: OpenWorkspaces | undefined;
   readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
   readonly #long = new LongStreams();
   readonly #states = new KeptStates();
   /** Concurrent readers of one stream share the store's answer and its decoding. */
   readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
-  constructor(store: EventStore, codec: EventCodec, partitions: number) {
+  /** @param closed asked before each append, also where no credential was: by the link of a guest. Absent: all are open */
+  constructor(store: EventStore, codec: EventCodec, partitions: number, closed?: OpenWorkspaces) {
     this.#store = store;
     this.#codec = codec;
     this.#partitions = partitions;
+    this.#closed = closed;
   }
 
   async load<State, Command, Event extends { readonly type: string }>(
@@ -361,6 +370,7 @@ export class DomainStore {
     partitionKey: string,
     positions?: Positions,
   ): Promise<readonly DecodedEvent[]> {
+    await this.#closed?.requireOpen(context.workspaceId);
     const metadata = this.#metadataOf(context, partitionKey);
     const toAppend: EventToAppend[] = [];
     for (const [index, event] of events.entries()) {

@@ -35,6 +35,7 @@ suite('operator and people', (t) => {
     if (asked === null || command === undefined || !('run' in command)) throw new Error('it needs no database');
     const dataKeys = Object.assign(keys, {
       destroy: async (subject: string) => void destroyed.push(subject),
+      adopt: async () => undefined,
       uses: async () => new Map<string, number>(),
     });
     const answer = await command.run(
