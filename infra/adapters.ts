@@ -85,6 +85,8 @@ export interface Adapters {
   readonly log: Log;
   /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
+  /** Erases events at these positions for ever; null where the event store cannot. */
+  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
   readonly dataKeys: PostgresDataKeys;
   readonly credentials: PostgresCredentials;
   readonly attempts: PostgresConnectAttempts;
@@ -182,8 +184,9 @@ export const openAdapters = async ({
     const silent: Adapters['silent'] = (ask = { analytics: true }) =>
       silentDependencies(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
+    const eraseEvents = postgres === null ? null : (at: readonly bigint[]) => postgres.store.eraseAt(at);
     return {
-      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
+      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, eraseEvents, dataKeys, blobs, analytics },
       ...{ credentials, attempts, connectCodes, pushedPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
       inOneProcess: (options, work) => runInOneProcess({ ...options, url }, work),

@@ -181,16 +181,37 @@ export const checkpointWith = async (
   }: CheckpointPlace & { readonly root: string; readonly now: number; readonly more: readonly string[] },
 ): Promise<FeedCheckpoint> => {
   const { workspaceId, epoch, size } = place;
-  const { id, key } = await signerOf(pool, secrets);
   const signedAt = new Date(now).toISOString();
   const body = bodyOf(workspaceId, { epoch, size, root, signedAt }, more);
-  const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
+  const note = await signedNote(pool, secrets, body);
   await pool.query(
     `insert into ops.feed_checkpoints (workspace_id, epoch, size, signed_at, note) values ($1, $2, $3, $4, $5)
      on conflict do nothing`,
-    [workspaceId, epoch, size, signedAt, `${body}\n\u2014 ${signer} ${signature}\n`],
+    [workspaceId, epoch, size, signedAt, note],
   );
   return (await knownAt(pool, place)) as FeedCheckpoint;
+};
+
+/** @param body lines, each with its end */
+const signedNote = async (pool: Queries, secrets: Secrets, body: string): Promise<string> => {
+  const { id, key } = await signerOf(pool, secrets);
+  const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
+  return `${body}\n\u2014 ${signer} ${signature}\n`;
+};
+
+/**
+ * A statement about the feed as it is now, which is a checkpoint with further lines. It is not kept among the checkpoints.
+ */
+export const statementAbout = async (
+  pool: Queries,
+  secrets: Secrets,
+  { workspaceId, epoch, size }: CheckpointPlace,
+  now: number,
+  more: readonly string[],
+): Promise<string> => {
+  const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
+  const signedAt = new Date(now).toISOString();
+  return signedNote(pool, secrets, bodyOf(workspaceId, { epoch, size, root, signedAt }, more));
 };
 
 /** The checkpoints behind that one, the newest first. */

@@ -5,7 +5,7 @@ import { diffOf } from './audit-diff.ts';
 import { replay } from './audit-replay.ts';
 import { replayBundle } from './audit-replay-bundle.ts';
 import { setCadence } from './cadence.ts';
-import { restoreWorkspace } from './closing.ts';
+import { deleteWorkspace, restoreWorkspace } from './closing.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
   type DataFiles,
@@ -70,9 +70,15 @@ export const commands: readonly Command[] = [
     run: renameWorkspace,
   },
   {
+    usage: 'workspace delete <workspace> [--name NAME] [--days N] [--receipt FILE]',
+    about:
+      'closes a workspace and its twin: nothing is published, and its keys are answered workspace_closed. NAME is its name, so that no other is meant. For N days, 30 if you name none, workspace restore takes that back; behind them the same command erases all of it, and shows the signed receipt, also into FILE and FILE.twin. Goes on after a death. Of events in Postgres alone',
+    run: deleteWorkspace,
+  },
+  {
     usage: 'workspace restore <workspace> [--yes]',
     about:
-      'opens a workspace again that an export with --final has closed. Asks first, unless --yes is there: where another installation has imported it, it would publish twice',
+      'opens a workspace again that workspace delete or an export with --final has closed. Behind an export it asks first, unless --yes is there: where another installation has imported it, it would publish twice',
     run: restoreWorkspace,
   },
   {

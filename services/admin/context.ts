@@ -24,6 +24,8 @@ export interface Admin {
   readonly store: DomainStore;
   readonly pool: Pool;
   readonly eventStore: EventStore;
+  /** Null where the event store cannot erase. */
+  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
   readonly log: Log;
   readonly codec: EventCodec;
   readonly secrets: Secrets;

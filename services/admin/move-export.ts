@@ -25,6 +25,7 @@ import {
   readPassphrase,
   requestsFile,
   type Stays,
+  subjectOf,
   wrapKeys,
 } from './move-folder.ts';
 
@@ -193,11 +194,6 @@ class Seen {
     else if (Buffer.from(event.data).includes('"$sealed"')) this.subjects.add(subjectOf(event.data));
   }
 }
-
-const subjectOf = (data: Uint8Array): string => {
-  const { clientId, personId, inviteId } = JSON.parse(Buffer.from(data).toString('utf8')) as Record<string, unknown>;
-  return String(clientId ?? personId ?? inviteId);
-};
 
 /** @throws MissingKey: SECRET_KEY lacks the version of one */
 const keysOf = async ({ dataKeys }: Admin, subjects: ReadonlySet<string>): Promise<readonly MovedKey[]> => {

@@ -162,6 +162,13 @@ const begin = async (admin: Admin, { manifest, digest }: ReadExport): Promise<bo
     return rows[0];
   };
   const known = await find();
+  const { rowCount: erased } = await pool.query('select from ops.workspace_erasures where workspace_id = $1', [
+    workspaceId,
+  ]);
+  if (erased !== 0)
+    throw new Error(
+      `Workspace ${workspaceId} was erased in this installation, and its numbers are taken. Nothing was imported: import it into another one.`,
+    );
   if (known === undefined && (await hasEvents(admin, workspaceId)))
     throw new Error(
       `Workspace ${workspaceId} is in this installation already. Nothing was imported: an import fills an empty place alone.`,

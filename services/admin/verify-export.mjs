@@ -1,5 +1,5 @@
 // Verifies an export of a workspace's events without a database, a network or a package: node verify-export.mjs <folder>
-// [--key <verifier>] [--checkpoint <file>]. Exit code: 0 whole, 1 something is wrong, 2 not understood.
+// [--key <verifier>] [--checkpoint <file>]; or the receipt of an erasure: node verify-export.mjs --receipt <file> --key <verifier>. Exit code: 0 whole, 1 something is wrong, 2 not understood.
 //
 // An export is a folder:
 //   events.ndjson    one event a line, in the order of the feed
@@ -201,9 +201,28 @@ export const verifyExport = (folder, { key, checkpoint } = {}) => {
   return { log: note.log, events: counted, expired, root: note.root, keyOfExport: key === undefined, findings, more };
 };
 
-const usage = 'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>]';
+/**
+ * A receipt is a checkpoint of what the feed had, with lines that say what was erased and what is kept.
+ * @returns whether the key signed it, and what it says
+ */
+export const verifyReceipt = (file, key) => {
+  const note = readNote(readFileSync(file, 'utf8'));
+  return { signed: isSignedBy(note, key), says: note.text.trimEnd().split('\n') };
+};
+
+const usage =
+  'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>]\n' +
+  '       node verify-export.mjs --receipt <file> --key <verifier>';
+
+const receiptMain = ([, file, , key]) => {
+  const { signed, says } = verifyReceipt(file, key);
+  for (const line of says) console.log(line);
+  console.log(signed ? 'signed by the key' : 'WRONG  not signed by the key');
+  return signed ? 0 : 1;
+};
 
 const main = (args) => {
+  if (args.length === 4 && args[0] === '--receipt' && args[2] === '--key') return receiptMain(args);
   const [folder, ...flags] = args;
   const given = {};
   let isUnderstood = folder !== undefined && !folder.startsWith('-');

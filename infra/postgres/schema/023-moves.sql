@@ -4,7 +4,8 @@
 create table ops.closed_workspaces (
   -- The live workspace, or its sandbox twin.
   workspace_id uuid primary key,
-  why text not null check (why in ('moved', 'deleting')),
+  -- erasing: it has begun, and nothing brings it back.
+  why text not null check (why in ('moved', 'deleting', 'erasing')),
   since timestamptz not null default now(),
   set_by text not null,
   -- When its data may be erased; null: it is moved.
@@ -34,4 +35,15 @@ create table ops.moved_times (
   sequence int8 not null,
   at timestamptz not null,
   primary key (workspace_id, sequence)
+);
+
+-- What of a workspace has been erased, and the receipt once nothing is left.
+create table ops.workspace_erasures (
+  workspace_id uuid primary key,
+  begun_at timestamptz not null default now(),
+  -- Steps that are done, of ErasureStep of services/admin/erasure.ts.
+  done text[] not null default '{}',
+  -- By what was erased: how much.
+  counts jsonb not null default '{}',
+  receipt text
 );

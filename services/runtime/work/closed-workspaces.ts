@@ -12,7 +12,7 @@ import { Reading } from './reading.ts';
 const maxClosed = 10_000;
 
 export interface Closed {
-  readonly why: 'moved' | 'deleting';
+  readonly why: 'moved' | 'deleting' | 'erasing';
   readonly since: string;
   /** Name of the operator. */
   readonly by: string;
@@ -31,7 +31,7 @@ interface Row {
 }
 
 /**
- * Closes them. One that is closed already keeps its reason, its instant and its operator.
+ * Closes them. One that is closed already stays as it is, but that a moved one may be deleted.
  * @throws RangeError: too many workspaces are closed
  */
 export const closeWorkspaces = async (
@@ -42,17 +42,20 @@ export const closeWorkspaces = async (
   const { rowCount } = await pool.query(
     `insert into ops.closed_workspaces (workspace_id, why, set_by, erase_at) select id, $2, $3, $4 from unnest($1::uuid[]) as id
      where (select count(*) from ops.closed_workspaces) < ${maxClosed}
-     on conflict (workspace_id) do update set why = closed_workspaces.why`,
+     on conflict (workspace_id) do update set
+       why = case when closed_workspaces.why = 'moved' then excluded.why else closed_workspaces.why end,
+       erase_at = case when closed_workspaces.why = 'moved' then excluded.erase_at else closed_workspaces.erase_at end`,
     [workspaceIds, why, by, eraseAt],
   );
   if (rowCount === 0) throw new RangeError(`${maxClosed} workspaces are closed: delete those that were moved.`);
 };
 
-/** @returns whether one was closed */
+/** One whose erasure has begun stays closed. @returns whether one was opened */
 export const reopenWorkspaces = async (pool: Queries, workspaceIds: readonly string[]): Promise<boolean> => {
-  const { rowCount } = await pool.query('delete from ops.closed_workspaces where workspace_id = any($1::uuid[])', [
-    workspaceIds,
-  ]);
+  const { rowCount } = await pool.query(
+    "delete from ops.closed_workspaces where workspace_id = any($1::uuid[]) and why <> 'erasing'",
+    [workspaceIds],
+  );
   return rowCount !== 0;
 };
 

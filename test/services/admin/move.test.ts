@@ -1,4 +1,5 @@
 import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,6 +15,7 @@ import { teaminvite } from '#domain/teaminvite.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
+import { PostgresEventStore } from '#infra/postgres/event-store.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
 import { numberEvents } from '#projections/feed/number.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
@@ -23,13 +25,14 @@ import { Secrets } from '#runtime/identity/secrets.ts';
 import { closeWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { requireWholeExport } from '#services/admin/audit.ts';
-import { restoreWorkspace } from '#services/admin/closing.ts';
+import { deleteWorkspace, restoreWorkspace } from '#services/admin/closing.ts';
 import type { Admin, Given } from '#services/admin/context.ts';
 import { exportFeed, writeFinalExport } from '#services/admin/move-export.ts';
 import { readPassphrase } from '#services/admin/move-folder.ts';
 import { importExport, importWorkspace, readExport } from '#services/admin/move-import.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
+import { testClickHouse } from '#test/support/clickhouse.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
@@ -82,6 +85,9 @@ interface Parts {
   readonly log?: Log;
 }
 
+const eraseIn = (store: EventStore): Admin['eraseEvents'] =>
+  store instanceof PostgresEventStore ? (at) => store.eraseAt(at) : null;
+
 /** What the commands use of an installation. */
 const adminOf = ({ pool, eventStore, secrets, blobs, log }: Parts): Admin & { readonly notes: string[] } => {
   const dataKeys = new PostgresDataKeys({ pool, secrets });
@@ -92,6 +98,7 @@ const adminOf = ({ pool, eventStore, secrets, blobs, log }: Parts): Admin & { re
   const operator: Operator = { store, pool, actor, clock: Date.now, positions: new Map() };
   return {
     ...{ operator, store, pool, eventStore, codec, secrets, dataKeys, blobs, log, notes, confirm: null },
+    ...{ analytics: null, eraseEvents: eraseIn(eventStore) },
     ...{ signal: new AbortController().signal, note: (text: string) => void notes.push(text) },
   } as unknown as Admin & { readonly notes: string[] };
 };
@@ -208,8 +215,8 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
     });
     afterFile(async () => keys.end());
     numbering = startNumbering(origin);
-    const { pool, eventStore } = origin;
-    admin = adminOf({ pool, eventStore, secrets, blobs: origin.deps.blobs as DiskBlobs });
+    const { pool, eventStore, log } = origin;
+    admin = adminOf({ pool, eventStore, log, secrets, blobs: origin.deps.blobs as DiskBlobs });
     await fill();
     await origin.settled();
     await numbering.numbered();
@@ -454,4 +461,105 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
       await restoreWorkspace(admin, given([workspaceId], { yes: true }));
     },
   );
+
+  t('delete can be taken back for a time, then erases all of it, over every death, and signs a receipt', async () => {
+    const { workspaceId, owner, pool } = origin;
+    const other = await origin.agency('South Star');
+    const named = given([workspaceId], { name: 'North Star' });
+    await rejects(deleteWorkspace(admin, given([workspaceId], { name: 'South Star' })), /has another name/);
+    const closed = (await deleteWorkspace(admin, named)) as { readonly eraseAt: string };
+    ok(Math.abs(Date.parse(closed.eraseAt) - Date.now() - 30 * 86_400_000) < 60_000);
+    await until('the workspace is closed', async () => (await owner.get('/clients')).status === 403, sparing);
+    match(String((await owner.get('/clients')).body.detail), /is to be erased at/);
+    ok((await new PublishingHold(pool, 'on').of(testTwinIdOf(workspaceId))) !== null);
+    deepEqual(await deleteWorkspace(admin, named), closed);
+    await restoreWorkspace(admin, given([workspaceId]));
+    await until('the workspace is open', async () => (await owner.get('/clients')).status === 200, sparing);
+
+    await exportFeed(admin, given([], { to: at('last'), workspace: workspaceId }));
+    const { client } = await testClickHouse();
+    await client.command({
+      query: 'create table figures_v1 (workspace_id UUID, n UInt8) engine = MergeTree order by n',
+    });
+    const values = [workspaceId, other.workspaceId].map((id, n) => ({ workspace_id: id, n }));
+    await client.insert({ table: 'figures_v1', values, format: 'JSONEachRow' });
+    await deleteWorkspace(admin, given([workspaceId], { name: 'North Star', days: '0' }));
+    const env = { DATABASE_URL: origin.db.url, SECRET_KEY: secretA, DATA_DIR: at('data-origin') };
+    // The command is a process with a folder of its own.
+    const files = new DiskBlobs({ root: at('data-origin', 'blobs'), secrets: origin.secrets, origin: () => '' });
+    const file = { contentType: 'image/jpeg', bytes: 9 };
+    await files.put(`${workspaceId}/${made.mediaId}/original`, Buffer.from('a picture'), file);
+    const dies = async (point: string): Promise<void> => {
+      const { signal, output } = await run('services/admin/main.ts', {
+        env: { ...env, POSTLINE_FAULT: point, POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
+        args: ['workspace', 'delete', workspaceId, '--name', 'North Star'],
+      });
+      equal(signal, 'SIGKILL', `${point}: ${output}`);
+    };
+    for (const point of ['erase:after-begin', 'erase:before-note', 'erase:between-events', 'erase:between-tables']) {
+      await dies(point);
+    }
+    await rejects(restoreWorkspace(admin, given([workspaceId])), /The erasure of this workspace has begun/);
+    const { rows: feed } = await pool.query('select count(*)::int as n from ops.feed_events where workspace_id = $1', [
+      workspaceId,
+    ]);
+    const size = feed[0].n;
+    const asked = given([workspaceId], { receipt: at('receipt') });
+    const { receipt } = (await deleteWorkspace({ ...admin, analytics: client }, asked)) as {
+      readonly receipt: string;
+    };
+    const figures = await client.query({ query: 'select n from figures_v1', format: 'JSONEachRow' });
+    deepEqual(await figures.json(), [{ n: 1 }]);
+    match(receipt, /\nerased 1 figures of figures_v1\n/);
+    await requireWholeExport(at('last'), { checkpoint: at('receipt') });
+    match(receipt, new RegExp(`^postline/${workspaceId}\n${size}\n`));
+    match(receipt, /\nerased \d+ events\n/);
+    match(receipt, /\nerased 2 data keys\n/);
+    match(receipt, /\nerased 1 rows of ops\.network_credentials\n/);
+    match(receipt, new RegExp(`\nkeeps ${size} leaves`));
+    equal(((await deleteWorkspace(admin, given([workspaceId]))) as { receipt: string }).receipt, receipt);
+
+    // Node alone verifies it.
+    const [{ verifier = '' } = {}] = JSON.parse(readFileSync(at('export', 'keys.json'), 'utf8')).keys;
+    const verified = (file: string) =>
+      spawnSync(process.execPath, [at('export', 'verify-export.mjs'), '--receipt', file, '--key', verifier], {
+        encoding: 'utf8',
+      });
+    const whole = verified(at('receipt'));
+    deepEqual([whole.status, /signed by the key/.test(whole.stdout)], [0, true], whole.stderr);
+    writeFileSync(at('forged'), receipt.replace(/erased \d+ events/, 'erased 1 events'));
+    equal(verified(at('forged')).status, 1);
+
+    // Nothing names it but what is kept, and nothing says what it had.
+    const { rows: tables } = await pool.query(
+      `select n.nspname as schema, c.relname as name from pg_class c join pg_namespace n on n.oid = c.relnamespace
+       where n.nspname in ('ops', 'read', 'auth', 'es') and c.relkind in ('r', 'p') and not c.relispartition`,
+    );
+    const left: string[] = [];
+    for (const { schema, name } of tables) {
+      const { rows } = await pool.query(
+        `select count(*)::int as n from ${schema}."${name}" t where t::text like any ($1)`,
+        [[workspaceId, testTwinIdOf(workspaceId), made.accountId, 'Acme', 'example.com/hook'].map((one) => `%${one}%`)],
+      );
+      if (rows[0].n > 0) left.push(`${schema}.${name}`);
+    }
+    deepEqual(
+      left.filter((name) => !/^ops\.(feed_|workspace_erasures)/.test(name)),
+      [],
+    );
+    equal(await files.head(`${workspaceId}/${made.mediaId}/original`), null);
+
+    // Others go on: consumers and the numbering stand at events that say nothing any more.
+    await numbering.stop();
+    numbering = startNumbering(origin);
+    const { rows: before } = await pool.query('select max(epoch) as epoch from ops.feed_epochs');
+    equal((await other.owner.post('/clients', { name: 'Still here', type: 'brand' })).status, 200);
+    await origin.settled();
+    await numbering.numbered();
+    equal((await other.owner.get('/clients')).rows.length, 1);
+    deepEqual((await pool.query('select max(epoch) as epoch from ops.feed_epochs')).rows, before);
+    await until('the key is unknown', async () => (await owner.get('/clients')).status === 401, sparing);
+    const read = await readExport(at('export'), { passphrase });
+    await rejects(importExport(admin, read), /was erased in this installation/);
+  });
 });
