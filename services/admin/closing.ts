@@ -7,6 +7,7 @@ import { closeWorkspaces, readClosed, reopenWorkspaces } from '#runtime/work/clo
 import type { Admin, CommandOutput, Given } from './context.ts';
 import { beginErasure, type Erasing, eraseWorkspace, erasureOf } from './erasure.ts';
 import { idOf, workspaceOf } from './find.ts';
+import { numbered } from './move-export.ts';
 
 /** Ends of workspaces, and the way back. */
 
@@ -50,6 +51,8 @@ export const deleteWorkspace = async (admin: Admin, { at, flag }: Given): Promis
     if (closed.eraseAt !== null && Date.parse(closed.eraseAt) > operator.clock())
       return { workspaceId, closed: true, eraseAt: closed.eraseAt, next: nextOf(workspaceId) };
   }
+  // An event without its number would leave no leaf.
+  await numbered(admin);
   await beginErasure(admin, bothOf(workspaceId));
   const receipts: string[] = [];
   for (const id of bothOf(workspaceId)) receipts.push(await eraseWorkspace({ ...admin, eraseEvents } as Erasing, id));

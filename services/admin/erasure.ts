@@ -173,7 +173,7 @@ const eraseRows = async (admin: Erasing, workspaceId: string): Promise<void> => 
     [kept],
   );
   // A session is of a person, who may be a member elsewhere.
-  await pool.query('update auth.sessions set workspace_id = null, mode = null where workspace_id = $1', [workspaceId]);
+  await pool.query('update auth.sessions set workspace_id = null where workspace_id = $1', [workspaceId]);
   const remove = async (name: string, where: string): Promise<void> => {
     signal.throwIfAborted();
     await pool.query(

@@ -159,8 +159,8 @@ const underWay = async ({ pool }: Admin, workspaceId: string): Promise<number> =
   return rows[0]?.n ?? 0;
 };
 
-/** Waits until the feed has all that the store has. */
-const numbered = async ({ pool, eventStore, signal }: Admin): Promise<void> => {
+/** Waits until the feed has all that the store has. @throws Error that says what to do next */
+export const numbered = async ({ pool, eventStore, signal }: Admin): Promise<void> => {
   const head = await eventStore.head();
   const until = performance.now() + numberMs;
   for (;;) {
@@ -168,7 +168,7 @@ const numbered = async ({ pool, eventStore, signal }: Admin): Promise<void> => {
     if (head === null || BigInt(rows[0]?.position ?? -1) >= head) return;
     if (performance.now() > until)
       throw new Error(
-        'The feed is not numbered up to the end of the store: start the projections (or npm start), and run the same command again into another folder. The workspace stays closed.',
+        'The feed is not numbered up to the end of the store: start the projections (or npm start), and run the same command again (an export into another folder). The workspace stays closed.',
       );
     await delay(lookMs, undefined, { signal });
   }

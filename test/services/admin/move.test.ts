@@ -483,6 +483,11 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
     });
     const values = [workspaceId, other.workspaceId].map((id, n) => ({ workspace_id: id, n }));
     await client.insert({ table: 'figures_v1', values, format: 'JSONEachRow' });
+    await pool.query(
+      `insert into auth.sessions (id, secret_hash, person_id, workspace_id, device, address, created_at, last_used_at, expires_at)
+       values ($1, 'x', $1, $2, 'd', 'a', now(), now(), now())`,
+      [crypto.randomUUID(), workspaceId],
+    );
     await deleteWorkspace(admin, given([workspaceId], { name: 'North Star', days: '0' }));
     const env = { DATABASE_URL: origin.db.url, SECRET_KEY: secretA, DATA_DIR: at('data-origin') };
     // The command is a process with a folder of its own.
@@ -547,6 +552,7 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
       left.filter((name) => !/^ops\.(feed_|workspace_erasures)/.test(name)),
       [],
     );
+    equal((await pool.query('select from auth.sessions')).rowCount, 1);
     equal(await files.head(`${workspaceId}/${made.mediaId}/original`), null);
 
     // Others go on: consumers and the numbering stand at events that say nothing any more.
