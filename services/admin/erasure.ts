@@ -101,10 +101,12 @@ interface Found {
   readonly files: ReadonlySet<string>;
 }
 
+/** A key of a file, as a member of an event. */
+const blobKey = /"([0-9a-f-]{36}\/[A-Za-z0-9._/-]+)"/g;
+
 /** What the events of the workspace name. */
 const find = async (admin: Admin, workspaceId: string): Promise<Found> => {
   const [subjects, files] = [new Set<string>(), new Set<string>()];
-  const key = new RegExp(`"(${workspaceId}/[A-Za-z0-9._/-]+)"`, 'g');
   let events = 0;
   for (let after: bigint | null = null; ; ) {
     admin.signal.throwIfAborted();
@@ -112,7 +114,7 @@ const find = async (admin: Admin, workspaceId: string): Promise<Found> => {
     for (const { data } of page.events) {
       const text = Buffer.from(data).toString('utf8');
       if (text.includes('"$sealed"')) subjects.add(subjectOf(data));
-      for (const [, name = ''] of text.matchAll(key)) files.add(name);
+      for (const [, name = ''] of text.matchAll(blobKey)) if (name.split('/')[0] === workspaceId) files.add(name);
     }
     events += page.events.length;
     if (page.isEnd) break;
