@@ -85,6 +85,8 @@ export interface Adapters {
   readonly log: Log;
   /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
+  /** Erases events at these positions for ever; null where the event store cannot. */
+  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
   readonly dataKeys: PostgresDataKeys;
   readonly credentials: PostgresCredentials;
   readonly attempts: PostgresConnectAttempts;
@@ -103,6 +105,17 @@ export interface Adapters {
   openLogWriter(): Promise<LogWriter | null>;
   close(): Promise<void>;
 }
+
+/** @throws SetupError while a workspace is being imported */
+const requireNoImport = async (pool: pg.Pool): Promise<void> => {
+  const { rows } = await pool.query<{ readonly id: string }>(
+    'select workspace_id::text as id from ops.workspace_moves where imported_at is null limit 1',
+  );
+  if (rows[0] === undefined) return;
+  throw new SetupError(
+    `DATABASE_URL: the import of workspace ${rows[0].id} has not ended. Run npm run audit -- import again, with the same export, and start then.`,
+  );
+};
 
 const lacksUrl = 'DATABASE_URL is required: read models and operational tables live in Postgres';
 
@@ -144,6 +157,8 @@ export const openAdapters = async ({
     const appLimits = new PostgresAppLimits({ pool });
     // A wrong key that is found only at the first read would have accepted posts that no process can publish.
     await checkKeys(pool, secrets, dataKeys, decidesKeys);
+    // Commands of an operator go on with it; a process would read half a workspace.
+    if (decidesKeys) await requireNoImport(pool);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions, warn) : null;
     const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
     closers.push(release);
@@ -169,8 +184,9 @@ export const openAdapters = async ({
     const silent: Adapters['silent'] = (ask = { analytics: true }) =>
       silentDependencies(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
+    const eraseEvents = postgres === null ? null : (at: readonly bigint[]) => postgres.store.eraseAt(at);
     return {
-      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, dataKeys, blobs, analytics },
+      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, eraseEvents, dataKeys, blobs, analytics },
       ...{ credentials, attempts, connectCodes, pushedPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
       inOneProcess: (options, work) => runInOneProcess({ ...options, url }, work),

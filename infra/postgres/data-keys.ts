@@ -83,6 +83,21 @@ export class PostgresDataKeys {
     return found.key;
   }
 
+  /**
+   * Takes over the key of a subject from another installation; null: it was destroyed there, and is here. A repeat changes nothing.
+   * @throws Error where the subject has another key here
+   */
+  async adopt(subject: string, key: Buffer | null): Promise<void> {
+    if (key === null) return this.destroy(subject);
+    const version = this.#secrets.current;
+    await this.#pool.query(
+      'insert into ops.data_keys (client_id, key_version, wrapped) values ($1, $2, $3) on conflict do nothing',
+      [subject, version, this.#wrap(subject, version, key)],
+    );
+    const found = await this.#find(subject);
+    if (found?.key?.equals(key) !== true) throw new Error(`${subject} has another data key in this installation`);
+  }
+
   /** Final, also for a client without a key. Other processes notice within `freshMs`. */
   async destroy(clientId: string): Promise<void> {
     await this.#pool.query(

@@ -239,6 +239,20 @@ export class PostgresEventStore implements EventStore {
     this.#writer = new EventWriter({ url, schema, partitions, deadlineMs });
   }
 
+  /**
+   * Takes all that events say out of their rows, for ever. What is left is that there was an event, so that readers which have
+   * reached one of these positions go on behind it: no stream has it, and no workspace. A repeat changes nothing.
+   */
+  async eraseAt(positions: readonly bigint[]): Promise<void> {
+    await this.pool.query(
+      `with gone as (delete from ${this.#schema}.workspace_events where position = any($1::int8[]))
+       update ${this.#schema}.event_rows set stream = 'erased-' || position, revision = 0, type = 'Erased', data = '{}',
+         metadata = '{}', topic = null, partition = null, partition_key = 'erased', workspace = null, packing = null,
+         unpacked_bytes = null where position = any($1::int8[])`,
+      [positions],
+    );
+  }
+
   async append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult> {
     return this.#writer.append(stream, expected, events, checkAppend(stream, expected, events));
   }

@@ -236,9 +236,11 @@ with moved as (
 ), events as (
   insert into ops.feed_events
     (workspace_id, sequence, position, event_id, stream, revision, type, at, client_id, hash)
-  select w, s, p, i, t, r, y, a, c, decode(h, 'hex') from moved, unnest(
+  select e.w, e.s, p, i, t, r, y, coalesce(m.at, a), c, decode(h, 'hex') from moved cross join unnest(
     $5::uuid[], $6::int8[], $7::int8[], $8::uuid[], $9::text[], $10::int8[], $11::text[], $12::timestamptz[],
     $13::uuid[], $14::text[]) as e (w, s, p, i, t, r, y, a, c, h)
+    -- Of a workspace that came from another installation: when the store there took the event.
+    left join ops.moved_times m on m.workspace_id = e.w and m.sequence = e.s
 ), subtrees as (
   insert into ops.feed_subtrees (workspace_id, level, index, hash)
   select w, l, i, decode(h, 'hex') from moved, unnest($15::uuid[], $16::int2[], $17::int8[], $18::text[]) as s (w, l, i, h)

@@ -109,9 +109,15 @@ const signerOf = async (pool: Queries, secrets: Secrets): Promise<Signer> => {
 };
 
 /** What a checkpoint says, line by line; the lines behind the root are ours. */
-const bodyOf = (workspaceId: string, { epoch, size, root, kept, signedAt }: Omit<FeedCheckpoint, 'note'>): string => {
-  const epochs = kept === null ? `epoch ${epoch}` : `epoch ${epoch}\nkept ${kept}`;
-  return `${signer}/${workspaceId}\n${size}\n${root}\n${epochs}\nsigned ${signedAt}\n`;
+const bodyOf = (
+  workspaceId: string,
+  { epoch, size, root, kept, signedAt }: Omit<FeedCheckpoint, 'note'>,
+  more: readonly string[],
+): string => {
+  const epochs = kept === null ? [`epoch ${epoch}`] : [`epoch ${epoch}`, `kept ${kept}`];
+  return [`${signer}/${workspaceId}`, String(size), root, ...epochs, `signed ${signedAt}`, ...more]
+    .map((line) => `${line}\n`)
+    .join('');
 };
 
 const keptBy = async (pool: Queries, workspaceId: string, epoch: number): Promise<number | null> => {
@@ -152,27 +158,77 @@ export const checkpointAt = async (
     now,
   }: { readonly workspaceId: string; readonly epoch: number; readonly size: number; readonly now: number },
 ): Promise<FeedCheckpoint> => {
-  const known = async (): Promise<FeedCheckpoint | null> => {
-    const { rows } = await pool.query<CheckpointRow>(
-      'select epoch, size, signed_at, note from ops.feed_checkpoints where workspace_id = $1 and epoch = $2 and size = $3',
-      [workspaceId, epoch, size],
-    );
-    return rows[0] === undefined ? null : asCheckpoint(rows[0]);
-  };
-  const found = await known();
+  const found = await knownAt(pool, { workspaceId, epoch, size });
   if (found !== null) return found;
-  const { id, key } = await signerOf(pool, secrets);
-  const signedAt = new Date(now).toISOString();
   const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
+  return checkpointWith(pool, secrets, { workspaceId, epoch, size, root, now, more: [] });
+};
+
+interface CheckpointPlace {
+  readonly workspaceId: string;
+  readonly epoch: number;
+  readonly size: number;
+}
+
+const knownAt = async (
+  pool: Queries,
+  { workspaceId, epoch, size }: CheckpointPlace,
+): Promise<FeedCheckpoint | null> => {
+  const { rows } = await pool.query<CheckpointRow>(
+    'select epoch, size, signed_at, note from ops.feed_checkpoints where workspace_id = $1 and epoch = $2 and size = $3',
+    [workspaceId, epoch, size],
+  );
+  return rows[0] === undefined ? null : asCheckpoint(rows[0]);
+};
+
+/**
+ * Signs a root that the caller has found.
+ * @param more lines behind those of every checkpoint
+ */
+export const checkpointWith = async (
+  pool: Queries,
+  secrets: Secrets,
+  {
+    root,
+    now,
+    more,
+    ...place
+  }: CheckpointPlace & { readonly root: string; readonly now: number; readonly more: readonly string[] },
+): Promise<FeedCheckpoint> => {
+  const { workspaceId, epoch, size } = place;
+  const signedAt = new Date(now).toISOString();
   const kept = await keptBy(pool, workspaceId, epoch);
-  const body = bodyOf(workspaceId, { epoch, size, root, kept, signedAt });
-  const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
+  const body = bodyOf(workspaceId, { epoch, size, root, kept, signedAt }, more);
+  const note = await signedNote(pool, secrets, body);
   await pool.query(
     `insert into ops.feed_checkpoints (workspace_id, epoch, size, signed_at, note) values ($1, $2, $3, $4, $5)
      on conflict do nothing`,
-    [workspaceId, epoch, size, signedAt, `${body}\n\u2014 ${signer} ${signature}\n`],
+    [workspaceId, epoch, size, signedAt, note],
   );
-  return (await known()) as FeedCheckpoint;
+  return (await knownAt(pool, place)) as FeedCheckpoint;
+};
+
+/** @param body lines, each with its end */
+const signedNote = async (pool: Queries, secrets: Secrets, body: string): Promise<string> => {
+  const { id, key } = await signerOf(pool, secrets);
+  const signature = Buffer.concat([Buffer.from(id, 'hex'), sign(null, Buffer.from(body), key)]).toString('base64');
+  return `${body}\n\u2014 ${signer} ${signature}\n`;
+};
+
+/**
+ * A statement about the feed as it is now, which is a checkpoint with further lines. It is not kept among the checkpoints.
+ */
+export const statementAbout = async (
+  pool: Queries,
+  secrets: Secrets,
+  { workspaceId, epoch, size }: CheckpointPlace,
+  now: number,
+  more: readonly string[],
+): Promise<string> => {
+  const root = rootOf(await frontierAt(pool, workspaceId, size)).toString('base64');
+  const signedAt = new Date(now).toISOString();
+  const kept = await keptBy(pool, workspaceId, epoch);
+  return signedNote(pool, secrets, bodyOf(workspaceId, { epoch, size, root, kept, signedAt }, more));
 };
 
 /** The checkpoints behind that one, the newest first. */

@@ -87,6 +87,7 @@ class Change {
   readonly #onlyLane: Lane | null;
   readonly #known = new Map<string, Known>();
   readonly #workspaces = new Map<string, string>();
+  readonly #moves = new Map<string, bigint>();
 
   constructor(tx: PoolClient, version: string, positionBefore: PositionBefore, onlyLane: Lane | null) {
     this.#tx = tx;
@@ -174,12 +175,14 @@ class Change {
         await this.#delete(id);
         return null;
       case 'WebhookTestRequested':
-        this.tests.push({ event, eventType: fact.data.eventType, clientIds: after.clientIds });
+        if (!(await this.#cameWithMove(event)))
+          this.tests.push({ event, eventType: fact.data.eventType, clientIds: after.clientIds });
         return before.disabled;
       case 'WebhookResendRequested':
         await this.#resend(id, fact.data.deliveryId, fact.data.eventTime);
         return before.disabled;
       case 'WebhookReplayRequested': {
+        if (await this.#cameWithMove(event)) return before.disabled;
         const { replayId, from, to, types } = fact.data;
         await this.#tx.query(
           `insert into ops.webhook_jobs (id, kind, endpoint_id, workspace_id, from_time, to_time, types, created_at)
@@ -207,8 +210,27 @@ class Change {
     return { position: before + 1n, isEvent: false, occurredAt: at };
   }
 
-  /** Subscribes from `from` on; a catch-up reads the store between there and the head once more. */
-  async #open(id: string, from: Start, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+  /** Up to where the workspace came from another installation, which has delivered that; −1: it was made here. */
+  async #movedUpTo(workspaceId: string): Promise<bigint> {
+    const known = this.#moves.get(workspaceId);
+    if (known !== undefined) return known;
+    const { rows } = await this.#tx.query<{ position: string | null }>(
+      'select position::text from ops.workspace_moves where workspace_id = $1',
+      [workspaceId],
+    );
+    const position = BigInt(rows[0]?.position ?? -1);
+    this.#moves.set(workspaceId, position);
+    return position;
+  }
+
+  async #cameWithMove({ position, metadata: { workspaceId } }: DecodedEvent): Promise<boolean> {
+    return position <= (await this.#movedUpTo(workspaceId));
+  }
+
+  /** Subscribes from `start` on; a catch-up reads the store between there and the head once more. */
+  async #open(id: string, start: Start, state: LiveWebhook, event: DecodedEvent): Promise<void> {
+    const moved = await this.#movedUpTo(event.metadata.workspaceId);
+    const from = start.position > moved ? start : { ...start, position: moved + 1n, isEvent: false };
     await this.#tx.query(
       `insert into ops.webhook_intervals (endpoint_id, from_position, to_position, workspace_id, events, client_ids, version)
        values ($1, $2, null, $3, $4, $5, $6)

@@ -33,6 +33,29 @@ interface Open {
 /** `null`: the whole stream could not be decoded. */
 type Whole = readonly DecodedEvent[] | null;
 
+export interface KeptFile {
+  readonly key: string;
+  readonly contentType: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/** The files of an asset that is in the library, each with the hash that was taken when it was stored. */
+export const keptFilesOf = (events: readonly DecodedEvent[]): readonly KeptFile[] => {
+  const state = foldEvents(media, events);
+  if (isDeleted(state) || (state.status !== 'transcoding' && state.status !== 'transcoded')) return [];
+  const kept = new Set(filesOf(state).map(({ key }) => key));
+  const found = new Map<string, KeptFile>();
+  for (const { data } of events) {
+    for (const one of [data, data.poster]) {
+      const { key, contentType, bytes, sha256 } = (one ?? {}) as Partial<KeptFile>;
+      if (key === undefined || sha256 === undefined || !kept.has(key)) continue;
+      found.set(key, { key, contentType: contentType ?? '', bytes: bytes ?? 0, sha256 });
+    }
+  }
+  return [...found.values()];
+};
+
 export class StreamChecks {
   readonly #admin: Admin;
   readonly #options: ChecksOptions;
@@ -230,17 +253,7 @@ export class StreamChecks {
 
   /** Files of an asset that is in the library lie where its events say, with the bytes that were hashed then. */
   async #files(stream: string, events: readonly DecodedEvent[]): Promise<void> {
-    const state = foldEvents(media, events);
-    if (isDeleted(state) || (state.status !== 'transcoding' && state.status !== 'transcoded')) return;
-    const kept = new Set(filesOf(state).map(({ key }) => key));
-    const wanted = new Map<string, string>();
-    for (const { data } of events) {
-      for (const one of [data, data.poster]) {
-        const { key, sha256 } = (one ?? {}) as { readonly key?: unknown; readonly sha256?: unknown };
-        if (typeof key === 'string' && typeof sha256 === 'string' && kept.has(key)) wanted.set(key, sha256);
-      }
-    }
-    for (const [key, sha256] of wanted) {
+    for (const { key, sha256 } of keptFilesOf(events)) {
       this.#count('files');
       const found = await this.#bytesAt(key);
       if (found === null) this.#options.say(`the file ${key} of ${stream} is not there`);

@@ -1,11 +1,12 @@
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
+import { copyFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { beforeFirst, type FeedMoment, momentOfInstant, momentOfNamed, namedEvent } from '#projections/feed/moments.ts';
+import { movesOf } from '#projections/feed/moves.ts';
 import { type FeedRow, feedEnd, feedPage, recordedOf, textsOf } from '#projections/feed/read.ts';
 import { checkpointAt, feedKeys, rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses } from '#projections/feed/uses.ts';
@@ -95,7 +96,7 @@ const lineOf = ({ row, event }: Walked): string => {
 };
 
 /** A file that is written line by line; a full buffer is waited for. */
-const linesInto = (file: string) => {
+export const linesInto = (file: string) => {
   const stream = createWriteStream(file);
   return {
     write: async (lines: readonly string[]): Promise<void> => {
@@ -110,18 +111,23 @@ const linesInto = (file: string) => {
 
 const verifier = new URL('verify-export.mjs', import.meta.url);
 
-/** @throws UsageError where the folder holds anything */
-export const exportFeed = async (admin: Admin, given: Given): Promise<CommandOutput> => {
-  const folder = path.resolve(given.flag('to') ?? '');
-  await mkdir(folder, { recursive: true });
-  if ((await readdir(folder)).length > 0) throw new UsageError(`${folder} is not empty: name a new folder by --to.`);
-  return writeExport(admin, await feedOf(admin, given), folder);
-};
+export type Exporting = Pick<Admin, 'pool' | 'eventStore' | 'secrets' | 'operator' | 'signal' | 'note'>;
 
-type Exporting = Pick<Admin, 'pool' | 'eventStore' | 'secrets' | 'operator' | 'signal' | 'note'>;
+/** What an export has beside the feed and its proof. */
+export interface MoreOfExport {
+  /** Sees each event that is written. */
+  readonly see: (walked: Walked) => void;
+  /** Writes its own files; what it answers is in the manifest. */
+  readonly write: (size: number) => Promise<object>;
+}
 
 /** @param folder is there and empty */
-export const writeExport = async (admin: Exporting, workspaceId: string, folder: string): Promise<Shown> => {
+export const writeExport = async (
+  admin: Exporting,
+  workspaceId: string,
+  folder: string,
+  more: MoreOfExport | null = null,
+): Promise<Shown> => {
   const { epoch, size } = await feedEnd(admin.pool, workspaceId);
   const now = admin.operator.clock();
   const checkpoint = await checkpointAt(admin.pool, admin.secrets, { workspaceId, epoch, size, now });
@@ -130,13 +136,19 @@ export const writeExport = async (admin: Exporting, workspaceId: string, folder:
   for await (const page of walk(admin, workspaceId, size)) {
     await events.write(page.map(lineOf));
     await leaves.write(page.map(({ row }) => row.hash.toString('base64')));
+    if (more !== null) for (const one of page) more.see(one);
   }
   await events.end();
   await leaves.end();
-  const manifest = { format: 1, workspaceId, epoch, size, exportedAt: new Date(now).toISOString() };
   await writeFile(path.join(folder, 'checkpoint.txt'), checkpoint.note);
+  const moves = await movesOf(admin.pool, workspaceId);
+  if (moves.length > 0) await writeFile(path.join(folder, 'moves.json'), `${JSON.stringify({ moves }, null, 2)}\n`);
   await writeFile(path.join(folder, 'keys.json'), `${JSON.stringify({ keys: await feedKeys(admin.pool) }, null, 2)}\n`);
   await copyFile(verifier, path.join(folder, 'verify-export.mjs'));
+  const manifest = {
+    ...{ format: 1, workspaceId, epoch, size, exportedAt: new Date(now).toISOString() },
+    ...(await more?.write(size)),
+  };
   // Last: an export without it did not end.
   await writeFile(path.join(folder, 'manifest.json'), `${JSON.stringify(manifest, null, 2)}\n`);
   return { folder, workspaceId, epoch, events: size, root: checkpoint.root };
@@ -158,20 +170,29 @@ const notWhole = (findings: readonly string[], more = 0): Error =>
     [...findings.map((one) => `WRONG  ${one}`), ...(more > 0 ? [`and ${more} more`] : []), 'not whole'].join('\n'),
   );
 
-/** Needs no installation: the same file verifies an export on a machine that has Node alone. */
-export const verifyExportOf = async (given: Given): Promise<CommandOutput> => {
+/** @throws Error that names what is wrong */
+export const requireWholeExport = async (
+  folder: string,
+  given: Readonly<Partial<Record<'key' | 'checkpoint' | 'expired', string | undefined>>>,
+): Promise<Omit<Verified, 'findings' | 'more'>> => {
   const { verifyExport } = (await import(verifier.href)) as {
     verifyExport(
       folder: string,
-      given: Readonly<Record<'key' | 'checkpoint' | 'expired', string | undefined>>,
+      given: Readonly<Partial<Record<'key' | 'checkpoint' | 'expired', string | undefined>>>,
     ): Verified;
   };
-  const { findings, more, ...verified } = verifyExport(path.resolve(given.at(0)), {
-    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint'), expired: given.flag('expired') },
-  });
+  const { findings, more, ...verified } = verifyExport(folder, given);
   if (findings.length > 0) throw notWhole(findings, more);
-  return { ...verified, whole: true };
+  return verified;
 };
+
+/** Needs no installation: the same file verifies an export on a machine that has Node alone. */
+export const verifyExportOf = async (given: Given): Promise<CommandOutput> => ({
+  ...(await requireWholeExport(path.resolve(given.at(0)), {
+    ...{ key: given.flag('key'), checkpoint: given.flag('checkpoint'), expired: given.flag('expired') },
+  })),
+  whole: true,
+});
 
 /** @throws Error that names what is wrong */
 export const verifyInstallation = async (admin: Admin, given: Given): Promise<CommandOutput> => {

@@ -1,17 +1,11 @@
 import { callFromSandbox, forgetAccount } from './accounts.ts';
-import {
-  exportFeed,
-  listFeedKeys,
-  listFeedUses,
-  rotateFeedKeyOf,
-  verifyExportOf,
-  verifyInstallation,
-} from './audit.ts';
+import { listFeedKeys, listFeedUses, rotateFeedKeyOf, verifyExportOf, verifyInstallation } from './audit.ts';
 import { writeBundle } from './audit-bundle.ts';
 import { diffOf } from './audit-diff.ts';
 import { replay } from './audit-replay.ts';
 import { replayBundle } from './audit-replay-bundle.ts';
 import { setCadence } from './cadence.ts';
+import { deleteWorkspace, restoreWorkspace } from './closing.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
 import {
   type DataFiles,
@@ -27,6 +21,8 @@ import {
 } from './installation.ts';
 import { createKey, listKeys, revokeKey, revokeLeaked, rotateKey, rotateOAuthKey } from './keys.ts';
 import { mediaQuota } from './media.ts';
+import { exportFeed } from './move-export.ts';
+import { importWorkspace } from './move-import.ts';
 import { checkNetwork } from './network-check.ts';
 import { listOfParked, retryParked, skipParked } from './parked.ts';
 import { erase, inviteMember, linkMember, linkPerson, proveEmail, removeFactor } from './people.ts';
@@ -72,6 +68,18 @@ export const commands: readonly Command[] = [
     usage: 'workspace rename <workspace> [--name NAME] [--timezone ZONE]',
     about: 'changes the name or zone of a workspace and of its twin',
     run: renameWorkspace,
+  },
+  {
+    usage: 'workspace delete <workspace> [--name NAME] [--days N] [--receipt FILE]',
+    about:
+      'closes a workspace and its twin: nothing is published, and its keys are answered workspace_closed. NAME is its name, so that no other is meant. For N days, 30 if you name none, workspace restore takes that back; behind them the same command erases all of it, and shows the signed receipt, also into FILE and FILE.twin. Goes on after a death. Of events in Postgres alone',
+    run: deleteWorkspace,
+  },
+  {
+    usage: 'workspace restore <workspace> [--yes]',
+    about:
+      'opens a workspace again that workspace delete or an export with --final has closed. Behind an export it asks first, unless --yes is there: where another installation has imported it, it would publish twice',
+    run: restoreWorkspace,
   },
   {
     usage: 'member add --name NAME --role ROLE [--workspace ID]',
@@ -286,9 +294,16 @@ export const commands: readonly Command[] = [
     run: rebuildProjection,
   },
   {
-    usage: 'audit export --to DIR [--workspace ID] [--test]',
-    about: 'writes all events with what proves them, and verify-export.mjs, which needs Node alone',
+    usage: 'audit export --to DIR [--final] [--key-file FILE] [--without-files] [--workspace ID] [--test]',
+    about:
+      'writes all events with what proves them, and verify-export.mjs, which needs Node alone. --final closes the workspace here for ever, so that another installation imports it: nothing of it is published and no key works any more; FILE has the passphrase, of 16 characters or more, under which the data keys are wrapped. What cannot move is listed',
     run: exportFeed,
+  },
+  {
+    usage: 'audit import <folder> --key-file FILE [--key KEY]',
+    about:
+      'takes over a workspace from an export with --final, over any event store; all processes must be stopped. KEY is a public key of the origin. The same command goes on after a death. Publishing of the workspace is held until publishing resume. To move the sandbox as well, export --test --final and import that first',
+    run: importWorkspace,
   },
   {
     usage: 'audit verify-export <folder> [--key KEY] [--checkpoint FILE] [--expired KINDS]',

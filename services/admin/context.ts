@@ -24,11 +24,14 @@ export interface Admin {
   readonly store: DomainStore;
   readonly pool: Pool;
   readonly eventStore: EventStore;
+  /** Null where the event store cannot erase. */
+  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
   readonly log: Log;
   readonly codec: EventCodec;
   readonly secrets: Secrets;
   readonly dataKeys: DataKeys & {
     destroy(clientId: string): Promise<void>;
+    adopt(subject: string, key: Buffer | null): Promise<void>;
     /** Keys per version of the secret that wraps them. */
     uses(): Promise<ReadonlyMap<string, number>>;
   };

@@ -82,7 +82,9 @@ const carryOut = async (
       `No process of this release has made its tables of ${missing.map(({ name }) => name).join(', ')} yet.\n`,
     );
   const codec = new EventCodec(adapters.dataKeys);
-  const store = new DomainStore(adapters.store, codec, config.partitions, new SandboxClocks(adapters.pool).known);
+  const store = new DomainStore(adapters.store, codec, config.partitions, {
+    aheadOf: new SandboxClocks(adapters.pool).known,
+  });
   const stopping = new AbortController();
   process.once('SIGINT', () => stopping.abort(new Error('stopped by Ctrl-C')));
   const { pool, log, dataKeys, credentials, attempts, analytics, blobs } = adapters;
@@ -94,6 +96,7 @@ const carryOut = async (
       operator: { store, pool, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, blobs },
       eventStore: adapters.store,
+      eraseEvents: adapters.eraseEvents,
       adapterOf: (platform) => live.adapters[platform] ?? null,
       sandbox: new SandboxNetwork({ database: { pool } }),
       sandboxCall: (platform, said) => sandboxCall(platform, secrets.subKey('sandbox-calls').toString('hex'), said),

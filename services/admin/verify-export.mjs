@@ -1,5 +1,6 @@
 // Verifies an export of a workspace's events without a database, a network or a package: node verify-export.mjs <folder>
-// [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]. Exit code: 0 whole, 1 something is wrong, 2 not understood.
+// [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]; or the receipt of an erasure: node verify-export.mjs
+// --receipt <file> --key <verifier>. Exit code: 0 whole, 1 something is wrong, 2 not understood.
 //
 // An export is a folder:
 //   events.ndjson    one event a line, in the order of the feed
@@ -7,12 +8,15 @@
 //   checkpoint.txt   what the installation signed: how many events, and the root of the tree over their leaves
 //   keys.json        public keys that sign checkpoints; take them from the installation itself, and give them by --key
 //   manifest.json    what was exported, and when
+//   moves.json       of a workspace that came from another installation: the checkpoint with which this one took it over, and
+//                    which keys had signed before
+// An export that another installation imports has further files, which its manifest names with their hashes.
 //
 // A leaf is SHA-256 of a zero byte and of id, stream, revision, type, data and metadata, each behind its length in 8 bytes.
 // A node is SHA-256 of a one byte and of its two children (RFC 9162, 2.1). Nobody can change an event and keep the root, and
 // nobody without the private key can sign another root.
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import { closeSync, openSync, readFileSync, readSync } from 'node:fs';
+import { closeSync, existsSync, openSync, readFileSync, readSync } from 'node:fs';
 import path from 'node:path';
 
 const sha = (...parts) => parts.reduce((made, part) => made.update(part), createHash('sha256')).digest();
@@ -94,6 +98,20 @@ const isSignedBy = (note, verifier) => {
     createPublicKey({ key: der, format: 'der', type: 'spki' }),
     note.signature,
   );
+};
+
+/** Whether one of the keys signed it, or one that a key vouches for: the installation that the workspace was in before. */
+const isVouchedFor = (note, keys, moves) => {
+  const trusted = keys.map((verifier) => ({ verifier, upTo: Number.POSITIVE_INFINITY }));
+  const isTrusted = (one) => trusted.some(({ verifier, upTo }) => one.size <= upTo && isSignedBy(one, verifier));
+  // The newest move first: its checkpoint is signed here, and names the keys of the installation before, and so on.
+  for (const statement of moves.map((move) => readNote(move.statement))) {
+    if (statement.log !== note.log || !isTrusted(statement)) continue;
+    for (const line of statement.text.split('\n'))
+      if (line.startsWith('continues '))
+        trusted.push({ verifier: line.slice('continues '.length), upTo: statement.size });
+  }
+  return isTrusted(note);
 };
 
 const maxFindings = 100;
@@ -178,7 +196,8 @@ export const verifyExport = (folder, { key, checkpoint, expired: kinds = '' } = 
     say('leaves.txt does not have the root that was signed');
   if (checkpoint !== undefined) {
     const kept = readNote(readFileSync(checkpoint, 'utf8'));
-    if (!keys.some((one) => isSignedBy(kept, one))) say('the kept checkpoint is not signed by the key');
+    const moves = existsSync(at('moves.json')) ? JSON.parse(readFileSync(at('moves.json'), 'utf8')).moves : [];
+    if (!isVouchedFor(kept, keys, moves)) say('the kept checkpoint is not signed by the key');
     if (kept.log !== note.log) say(`the kept checkpoint is of ${kept.log}, the export of ${note.log}`);
     else if (kept.epoch < note.epoch && kept.size > note.kept)
       say(
@@ -193,9 +212,28 @@ export const verifyExport = (folder, { key, checkpoint, expired: kinds = '' } = 
   return { log: note.log, events: counted, expired, root: note.root, keyOfExport: key === undefined, findings, more };
 };
 
-const usage = 'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]';
+/**
+ * A receipt is a checkpoint of what the feed had, with lines that say what was erased and what is kept.
+ * @returns whether the key signed it, and what it says
+ */
+export const verifyReceipt = (file, key) => {
+  const note = readNote(readFileSync(file, 'utf8'));
+  return { signed: isSignedBy(note, key), says: note.text.trimEnd().split('\n') };
+};
+
+const usage =
+  'usage: node verify-export.mjs <folder> [--key <verifier>] [--checkpoint <file>] [--expired <kinds>]\n' +
+  '       node verify-export.mjs --receipt <file> --key <verifier>';
+
+const receiptMain = ([, file, , key]) => {
+  const { signed, says } = verifyReceipt(file, key);
+  for (const line of says) console.log(line);
+  console.log(signed ? 'signed by the key' : 'WRONG  not signed by the key');
+  return signed ? 0 : 1;
+};
 
 const main = (args) => {
+  if (args.length === 4 && args[0] === '--receipt' && args[2] === '--key') return receiptMain(args);
   const [folder, ...flags] = args;
   const given = {};
   let isUnderstood = folder !== undefined && !folder.startsWith('-');

@@ -37,6 +37,7 @@ import {
   restoreCheck,
   type SelfReport,
 } from '#runtime/process/telemetry.ts';
+import { ClosedWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import { Restores } from '#runtime/work/restores.ts';
 import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
@@ -223,6 +224,14 @@ const networksOf = (
 
 const readModels = projections.map((one) => one.name);
 
+/** Rows of operators that this process reads again and again. */
+const believedOf = (pool: Pool, { publishing }: Pick<ApiConfig, 'publishing'>) => ({
+  hold: new PublishingHold(pool, publishing),
+  restores: new Restores(pool),
+  closed: new ClosedWorkspaces(pool),
+  sandboxClocks: new SandboxClocks(pool),
+});
+
 /** The api over adapters that its own main, or standalone, has opened. */
 export const startApi = async (options: ApiOptions): Promise<Api> => {
   const { adapters, door, config, secrets, logger, readiness, report, parts, patience, ...own } = options;
@@ -236,16 +245,17 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
   const lists = new Lists(reading);
   const watch = new PositionWatch(pool, log);
   const freshness = new Freshness({ pool, store: adapters.store, log }, 'workspaces');
-  const [hold, restores] = [new PublishingHold(pool, config.publishing), new Restores(pool)];
-  const [unnamedProxies, sandboxClocks] = [new UnnamedProxies(logger), new SandboxClocks(pool)];
+  const { hold, restores, closed, sandboxClocks } = believedOf(pool, config);
+  const unnamedProxies = new UnnamedProxies(logger);
   const mailer = config.smtpUrl === null ? null : openMailer(config.smtpUrl, config.mailFrom, logger);
   const egress = guardOf(config, () => [deps.baseUrl(), deps.consoleUrl(), deps.authUrl(), deps.mcpUrl()]);
   const draining = new AbortController();
   const deps: ServerDeps = {
     ...networksOf(options, { http: new GuardedNetworkHttp(egress), pool, clock: time.now }),
     mailer,
-    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions, sandboxClocks.known),
-    sandboxClocks,
+    store: new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), config.partitions, {
+      ...{ aheadOf: sandboxClocks.known, closed },
+    }),
     pool,
     knex,
     lists,
@@ -271,9 +281,7 @@ export const startApi = async (options: ApiOptions): Promise<Api> => {
     sandboxProfile: own.sandboxProfile,
     sandboxAhead: (workspaceId) => own.sandboxAhead(pool, workspaceId),
     webhooksPerWorkspace: config.webhooksPerWorkspace,
-    hold,
-    restores,
-    first: [health(report)],
+    ...{ hold, closed, restores, sandboxClocks, first: [health(report)] },
     draining: draining.signal,
     ...(patience === undefined ? {} : { patience }),
   };

@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'first_party_only'
   | 'client_limited'
   | 'sandbox_only'
+  | 'workspace_closed'
   | 'not_found'
   | 'method_not_allowed'
   | 'not_acceptable'

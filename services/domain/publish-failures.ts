@@ -70,7 +70,7 @@ export const cadenceNeverFits = failure(
 export const restored = failure(
   'unknown',
   'restored',
-  'This service was restored from an older copy, and does not know whether the post went out since then; look at the account.',
+  'This service was restored from an older copy, or took the workspace over from another one, and does not know whether the post went out there; look at the account.',
   false,
   'user',
 );

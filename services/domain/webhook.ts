@@ -43,7 +43,14 @@ export type LiveWebhook = Extract<WebhookState, { status: 'live' | 'deleted' }>;
 export type WebhookCommand =
   | (WebhookFields & { readonly type: 'Register'; readonly keyVersion: string })
   | { readonly type: 'Update'; readonly changes: Partial<WebhookFields> & { readonly active?: boolean } }
-  | { readonly type: 'RotateSecret'; readonly commandId: string; readonly now: string; readonly keyVersion: string }
+  | {
+      readonly type: 'RotateSecret';
+      readonly commandId: string;
+      readonly now: string;
+      readonly keyVersion: string;
+      /** The former secrets were of another installation: they sign no more. */
+      readonly endsFormer?: true;
+    }
   /** `seenRevision`: the `changedRevision` under which the failures happened. */
   | {
       readonly type: 'Disable';
@@ -120,11 +127,12 @@ const rotate = (
   command: Extract<WebhookCommand, { type: 'RotateSecret' }>,
   state: LiveWebhook,
 ): readonly WebhookEvent[] => {
-  if (liveSecrets(state.secrets, command.now).length >= maxSecrets) {
+  if (command.endsFormer !== true && liveSecrets(state.secrets, command.now).length >= maxSecrets) {
     throw new Rejection('too_many_secrets', `At most ${maxSecrets} secrets sign at once: wait until one expires.`);
   }
   const generation = (state.secrets[0]?.generation ?? 0) + 1;
-  const previousExpiresAt = new Date(Date.parse(command.now) + overlapMs).toISOString();
+  const overlap = command.endsFormer === true ? 0 : overlapMs;
+  const previousExpiresAt = new Date(Date.parse(command.now) + overlap).toISOString();
   return [{ type: 'WebhookSecretRotated', data: { generation, keyVersion: command.keyVersion, previousExpiresAt } }];
 };
 

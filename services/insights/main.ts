@@ -35,7 +35,7 @@ await runProcess({
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     const http = new GuardedNetworkHttp(guardOf(config));
     const live = liveNetworks({ stores: adapters, http, clock: clock.now, config });
     const sourceOf: SourceOf = (network, platform) =>

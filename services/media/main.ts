@@ -70,7 +70,7 @@ await runProcess({
     const { pool, log, blobs } = adapters;
     const codec = new EventCodec(adapters.dataKeys);
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const clock = await DatabaseClock.open({ pool, logger, registry, readiness });
     onClose(() => clock.close());

@@ -31,7 +31,7 @@ await runProcess({
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     readiness.add('store', async () => adapters.store.ping().then(() => null));
     readiness.add('log', async () => adapters.log.ping().then(() => null));
     const hold = new PublishingHold(adapters.pool, config.publishing);

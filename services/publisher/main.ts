@@ -58,7 +58,7 @@ await runProcess({
     const clock = await DatabaseClock.open({ pool: adapters.pool, logger, registry, readiness });
     onClose(() => clock.close());
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     const limits = new AccountLimits({ store, now: clock.now, logger });
     const calls = new NetworkCalls({ store, now: clock.now, logger, registry });
     const guard = guardOf(config);

@@ -33,7 +33,7 @@ await runProcess({
     const codec = new EventCodec(adapters.dataKeys);
     onClose((await useReadModels({ ...adapters, codec, logger, signal })).stop);
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     const analytics = analyticsReader(analyticsStore(client, pool));
     const deps = { log, eventStore: adapters.store, store, codec, pool, blobs, analytics, config, logger, registry };
     const { done, consumers } = startReports({ ...deps, readiness, clock, now: clock.now }, signal);

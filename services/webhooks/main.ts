@@ -44,7 +44,7 @@ await runProcess({
     onClose(() => clock.close());
     secrets.demand(await keyVersionsInUse(pool));
     const sandboxClocks = new SandboxClocks(adapters.pool);
-    const store = new DomainStore(adapters.store, codec, config.partitions, sandboxClocks.known);
+    const store = new DomainStore(adapters.store, codec, config.partitions, { aheadOf: sandboxClocks.known });
     const exchange = new Exchange(guardOf(config), {
       totalMs: config.webhookExchangeMs,
       // Several endpoints may lie behind one origin.

@@ -76,7 +76,8 @@ export const loadWorkspace = async ({ store }: Operator, workspaceId: string): P
   return state;
 };
 
-const ensureTwin = async (operator: Operator, workspaceId: string): Promise<void> => {
+/** Makes the sandbox twin of a live workspace, where it is not there yet. */
+export const ensureTwin = async (operator: Operator, workspaceId: string): Promise<void> => {
   const { name, timezone } = await loadWorkspace(operator, workspaceId);
   const twinId = testTwinIdOf(workspaceId);
   const command = { type: 'CreateTwin', name, timezone, twinOf: workspaceId } as const;

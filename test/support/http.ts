@@ -32,6 +32,7 @@ import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore, type Positions, uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { Secrets } from '#runtime/identity/secrets.ts';
+import { ClosedWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
 import { scopes as allScopes } from '#schemas/apikey.ts';
 import type { Mode, Role } from '#schemas/common.ts';
@@ -167,8 +168,8 @@ export const startWorld = async (options: WorldOptions = {}) => {
   await makeApiTables(pool);
   const { secrets = new Secrets(`v1:${randomBytes(32).toString('base64')}`) } = options;
   const { codec = new EventCodec(new TestKeys()) } = options;
-  const sandboxClocks = new SandboxClocks(pool);
-  const store = new DomainStore(eventStore, codec, defaultPartitions, sandboxClocks.known);
+  const [sandboxClocks, closed] = [new SandboxClocks(pool), new ClosedWorkspaces(pool)];
+  const store = new DomainStore(eventStore, codec, defaultPartitions, { aheadOf: sandboxClocks.known, closed });
   const lines: string[] = [];
   const logger = pino(
     { level: 'debug' },
@@ -224,6 +225,7 @@ export const startWorld = async (options: WorldOptions = {}) => {
     analytics: null,
     sandboxProfile,
     sandboxClocks,
+    closed,
     asked: new AskedAccounts({ sourceOf, clock: now, logger, turn: questionTurns() }),
     ...options.deps,
     first: [...(options.audited === false ? [] : [audit.middleware]), ...(options.deps?.first ?? [])],

@@ -86,8 +86,14 @@ const rememberWrites: Work<void> = ({ principal, positions }, wire, { ownWrites 
   if (positions.size > 0) wire.wrote(ownWrites.remember((principal ?? nobody).id, positions));
 };
 
+/** A workspace that was moved or is to be erased answers nothing. */
+const requireOpenWorkspace: Work<Promise<void>> = async ({ principal }, _wire, { deps }) => {
+  if (principal !== null) await deps.closed?.requireOpen(principal.workspaceId);
+};
+
 /** The steps of every call, in their order: the first that refuses is the answer. */
 export const steps: readonly Step[] = [
+  { name: 'open workspace', take: requireOpenWorkspace },
   { name: 'scope', take: requireScope },
   { name: 'role', take: requireRole },
   { name: 'whole workspace', take: requireOpenToLimited },

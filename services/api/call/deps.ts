@@ -13,6 +13,7 @@ import type { EgressGuard } from '#runtime/egress/guard.ts';
 import type { DomainStore, Positions } from '#runtime/eventing/domain-store.ts';
 import type { TrustedProxies, UnnamedProxies } from '#runtime/identity/proxies.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
+import type { ClosedWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import type { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Restores } from '#runtime/work/restores.ts';
 import type { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
@@ -121,6 +122,8 @@ export interface Deps {
   readonly patience?: CallPatience;
   /** Whether an operator holds publishing; absent: nothing tells of it. */
   readonly hold?: PublishingHold;
+  /** Workspaces that answer no call; absent: all do. */
+  readonly closed?: ClosedWorkspaces;
   /** Restores that were declared; absent: none is known. */
   readonly restores?: Restores;
   /** Aborts when the process drains: calls that wait for something to happen are answered. Absent: it never does. */

@@ -96,6 +96,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'The operation exists in the sandbox alone. A live workspace has real time, and no key of it can move its clock: use a test key of the same agency.',
   },
+  workspace_closed: {
+    status: 403,
+    title: 'The workspace is closed',
+    about:
+      'Its operator has moved it to another installation, or is about to erase it; `detail` says which. Nothing of it is published, and no call is answered.',
+  },
   first_party_only: {
     status: 403,
     title: 'Only the console may do this',

@@ -72,7 +72,7 @@ export const accessOf = (operations: readonly Operation[]): string =>
   `${[
     '# Who may do what',
     'Made by `make contracts` from the table of operations; `test/services/api/access.test.ts` asks the server for every cell, with live and with test data, whose answers are the same.',
-    'The api checks in this order: the scope of the credential (403 `insufficient_scope`), the role of its member at the time of the call (403 `role_required`), what only the console may do (403 `first_party_only`), and what concerns the whole workspace (403 `client_limited` to a credential that is limited to clients). A session has every scope. An operation without a scope asks for no credential.',
+    'The api checks in this order: whether the workspace is closed (403 `workspace_closed`), the scope of the credential (403 `insufficient_scope`), the role of its member at the time of the call (403 `role_required`), what only the console may do (403 `first_party_only`), and what concerns the whole workspace (403 `client_limited` to a credential that is limited to clients). A session has every scope. An operation without a scope asks for no credential.',
     `The cells: ${Object.entries(marks)
       .map(([outcome, mark]) => `**${mark}** ${outcome === 'allowed' ? 'allowed' : `\`${outcome}\``}`)
       .join(', ')}; for a credential that has the scope, or, of an app, every scope that an app can be given.`,

@@ -30,6 +30,7 @@ export const codesOf = ({
     'token_expired',
     'token_revoked',
     'wrong_audience',
+    'workspace_closed',
     'insufficient_scope',
     ...(scope === null && role === undefined ? [] : (['role_required'] as const)),
     ...(firstParty === true ? (['first_party_only'] as const) : []),

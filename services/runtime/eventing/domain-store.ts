@@ -193,23 +193,39 @@ const answerBefore = <T>(instant: number, answer: Promise<T>): Promise<T> => {
 type AheadOf = (workspaceId: string) => Promise<number>;
 const noneIsAhead: AheadOf = async () => 0;
 
+/** Which workspaces take events. */
+export interface OpenWorkspaces {
+  /** @throws Rejection workspace_closed */
+  requireOpen(workspaceId: string): Promise<void>;
+}
+
 export class DomainStore {
   readonly #aheadOf: AheadOf;
   readonly #store: EventStore;
   readonly #codec: EventCodec;
   readonly #partitions: number;
+  readonly #closed: OpenWorkspaces | undefined;
   readonly #metadata = new WeakMap<CommandContext, Omit<EventMetadata, 'schemaVersion'>>();
   readonly #long = new LongStreams();
   readonly #states = new KeptStates();
   /** Concurrent readers of one stream share the store's answer and its decoding. */
   readonly #decoding = new WeakMap<readonly RecordedEvent[], Promise<readonly DecodedEvent[]>>();
 
-  /** @param aheadOf milliseconds by which the clock of a workspace is ahead; never rejects. Default: none is */
-  constructor(store: EventStore, codec: EventCodec, partitions: number, aheadOf: AheadOf = noneIsAhead) {
+  /**
+   * @param aheadOf milliseconds by which the clock of a workspace is ahead; never rejects. Absent: none is
+   * @param closed asked before each append, also where no credential was: by the link of a guest. Absent: all are open
+   */
+  constructor(
+    store: EventStore,
+    codec: EventCodec,
+    partitions: number,
+    { aheadOf = noneIsAhead, closed }: { readonly aheadOf?: AheadOf; readonly closed?: OpenWorkspaces } = {},
+  ) {
     this.#aheadOf = aheadOf;
     this.#store = store;
     this.#codec = codec;
     this.#partitions = partitions;
+    this.#closed = closed;
   }
 
   async load<State, Command, Event extends { readonly type: string }>(
@@ -374,6 +390,7 @@ export class DomainStore {
     partitionKey: string,
     positions?: Positions,
   ): Promise<readonly DecodedEvent[]> {
+    await this.#closed?.requireOpen(context.workspaceId);
     const metadata = this.#metadataOf(context, partitionKey, await this.#timeOf(context));
     const toAppend: EventToAppend[] = [];
     for (const [index, event] of events.entries()) {

@@ -40,10 +40,11 @@ export const resumePublishing = async (pool: Queries, scope: string): Promise<vo
   await pool.query('delete from ops.publishing_holds where scope = $1', [scope]);
 };
 
-/** The holds by their scope. */
+/** The holds by their scope; a closed workspace is held as well, and stays so after `resumePublishing`. */
 export const readHolds = async (pool: Queries): Promise<ReadonlyMap<string, Hold>> => {
   const { rows } = await pool.query<{ scope: string; since: Date; by: string }>(
-    'select scope, since, set_by as by from ops.publishing_holds',
+    `select scope, since, set_by as by from ops.publishing_holds
+     union all select workspace_id::text, since, set_by from ops.closed_workspaces`,
   );
   return new Map(rows.map(({ scope, since, by }) => [scope, { since: since.toISOString(), by }]));
 };

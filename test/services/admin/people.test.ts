@@ -35,11 +35,13 @@ suite('operator and people', (t) => {
     if (asked === null || command === undefined || !('run' in command)) throw new Error('it needs no database');
     const dataKeys = Object.assign(keys, {
       destroy: async (subject: string) => void destroyed.push(subject),
+      adopt: async () => undefined,
       uses: async () => new Map<string, number>(),
     });
     const answer = await command.run(
       {
         ...{ operator: world.operator, store: world.store, pool: world.pool, eventStore: world.eventStore },
+        ...{ eraseEvents: null },
         ...{ log: world.log, codec: world.codec, secrets: world.secrets, dataKeys, logger: world.logger },
         credentials: { destroyOfClient: async () => undefined },
         attempts: { destroyOfClient: async () => undefined },

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { Type } from 'typebox';
+import { closeWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import type { Role } from '#schemas/common.ts';
 import { BodyBudget, HeavyBodies } from '#services/api/call/bodies.ts';
 import { type CallTools, call, OwnWrites, steps } from '#services/api/call/call.ts';
@@ -14,6 +15,7 @@ import type { Part, PartTools } from '#services/api/parts.ts';
 import { type ApiServer, startServer } from '#services/api/server.ts';
 import { type Caller, callerOf, startWorld, type World } from '#test/support/http.ts';
 import { suite } from '#test/support/suite.ts';
+import { until } from '#test/support/until.ts';
 
 /** The steps of a call: which of them refuses, and what each gives back at the end. */
 
@@ -21,7 +23,7 @@ import { suite } from '#test/support/suite.ts';
 interface Asked {
   readonly operation: string;
   /** What its credential may do. */
-  readonly by: 'nothing' | 'little' | 'one client' | 'all';
+  readonly by: 'closed' | 'nothing' | 'little' | 'one client' | 'all';
   /** Whether the server grants fewer requests than the call costs. */
   readonly isDear: boolean;
   readonly params: Readonly<Record<string, string>>;
@@ -58,6 +60,10 @@ suite('the steps of a call', (t) => {
     tokens.little = await of('viewer', { clientIds: [clientId] });
     tokens['one client'] = await of('owner', { clientIds: [clientId] });
     tokens.all = await of('owner', {});
+    const other = await world.agency('Closed');
+    tokens.closed = other.liveKey.secret;
+    await closeWorkspaces(world.pool, [other.workspaceId], { why: 'moved', by: 'test', eraseAt: null });
+    await until('the workspace is closed', async () => (await other.owner.get('/agency')).status === 403);
     await world.settled();
   });
   t.after(async () => {
@@ -103,6 +109,7 @@ suite('the steps of a call', (t) => {
   };
 
   const whole: readonly Refused[] = [
+    ['open workspace', 'workspace_closed', { by: 'nothing' }],
     ['scope', 'insufficient_scope', { by: 'little' }],
     ['role', 'role_required', { by: 'one client' }],
     ['whole workspace', 'client_limited', { by: 'all' }],
@@ -136,7 +143,7 @@ suite('the steps of a call', (t) => {
   });
 
   t('a request that is wrong for every step is refused by the first, over both wires in the same words', async () => {
-    await refuseAtEach({ operation: 'replayWebhook', by: 'nothing', ...allWrong }, whole);
+    await refuseAtEach({ operation: 'replayWebhook', by: 'closed', ...allWrong }, whole);
   });
 
   t('the limit to clients is looked at after the key and before the work', async () => {

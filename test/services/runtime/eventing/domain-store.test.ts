@@ -86,7 +86,7 @@ suite('domain store', (t) => {
 
   t('keeps the real time of a decision, and how far the clock that it read was ahead; folds get the sum', async () => {
     const { events, codec } = openDomain();
-    const store = new DomainStore(events, codec, defaultPartitions, async () => 3_600_000);
+    const store = new DomainStore(events, codec, defaultPartitions, { aheadOf: async () => 3_600_000 });
     const now = '2026-01-31T08:00:00.000Z';
     const stored = async (over: object) => {
       const stream = `client-${randomUUID()}`;
