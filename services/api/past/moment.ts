@@ -81,15 +81,16 @@ const byInstant = async (asking: Asking, asked: string): Promise<FeedMoment> => 
   const found = await find(asking, instant);
   const { aheadMs, isFollowed } = found;
   if (aheadMs > 0) throw badParameter('asOf', 'too_large', 'lies in the future');
+  const at = new Date(asked).toISOString();
   if (isFollowed) {
     if (found.moment === null) throw beforeAll();
-    return found.moment;
+    return { ...found.moment, at };
   }
   if (aheadMs > -settleMs) await pause(settleMs + aheadMs, asking.deps.draining ?? never);
   await feedReached(asking);
   const { moment } = await find(asking, instant);
   if (moment === null) throw beforeAll();
-  return moment;
+  return { ...moment, at };
 };
 
 /**

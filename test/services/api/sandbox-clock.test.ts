@@ -202,7 +202,9 @@ suite('the clock of a sandbox workspace', { timeoutMs: 120_000 }, (t) => {
     await published(id);
     const then = async (asOf: string) => world.tester.get(`/posts/${id}?asOf=${encodeURIComponent(asOf)}`);
     refused(await then(before), 404, 'not_found');
-    assert.equal((await then(planned)).data.status, 'scheduled');
+    const wasPlanned = await then(planned);
+    assert.equal(wasPlanned.data.status, 'scheduled');
+    assert.equal(JSON.parse(wasPlanned.text).meta.asOf.at, planned, 'in the time that was asked for');
     // The move passed over it.
     assert.equal((await then(new Date(Date.parse(planned) + dayMs / 2).toISOString())).data.status, 'scheduled');
     assert.equal((await then((await clockOf()).now)).data.status, 'published');
