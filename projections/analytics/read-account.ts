@@ -90,12 +90,12 @@ export const readAccount = async (
   workspaceId: string,
   accountId: string,
   window: Window,
-  { previous = null }: Pick<Beside, 'previous'> = {},
+  { previous = null, ...beside }: Pick<Beside, 'previous' | 'now'> = {},
 ): Promise<Compared<AccountRollup>> => {
   const filters = { socialAccountId: accountId };
   const params = paramsOf(workspaceId, spanOf(window, previous), filters);
   const [posts, own, daily, snapshots] = await Promise.all([
-    readRollup(store, workspaceId, window, filters, { previous }),
+    readRollup(store, workspaceId, window, filters, { ...beside, previous }),
     readRows(store, accountDays, params),
     readRows(store, audienceDays, params),
     readRows(store, demographicsNow, params),

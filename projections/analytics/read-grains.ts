@@ -46,7 +46,7 @@ const rowsOf =
   ({ table, where }: Grain) =>
   (name: (table: TableName) => string): string =>
     `
-  select day, platform, toUnixTimestamp64Milli(observed_at), open_until > now64(3), fetched, ${summed.join(', ')}
+  select day, platform, toUnixTimestamp64Milli(observed_at), open_until > fromUnixTimestamp64Milli({now:Int64}, 'UTC'), fetched, ${summed.join(', ')}
   from ${name(table)} final
   where ${[inWindow, ...where, 'targets > 0'].join(' and ')}
   settings optimize_move_to_prewhere = 0, max_threads = 1`;
@@ -71,10 +71,10 @@ export const readRollup = async (
   workspaceId: string,
   window: Window,
   filters: Filters,
-  { previous = null, networks = false }: Beside = {},
+  { previous = null, networks = false, now = Date.now() }: Beside = {},
 ): Promise<Compared<Rollup>> => {
   const { from, to } = spanOf(window, previous);
-  const params = paramsOf(workspaceId, { from: daysBefore(from, openDays), to }, filters);
+  const params = { ...paramsOf(workspaceId, { from: daysBefore(from, openDays), to }, filters), now };
   const found = await readRows(store, rowsOf(grainOf(filters)), params);
   const rows = found.map(
     ([day, platform, observedAt, isOpen, fetched, ...cells]): GrainRow => ({

@@ -43,6 +43,11 @@ export interface Beside {
   readonly previous?: Window | null;
   /** The days of each network. */
   readonly networks?: boolean;
+  /**
+   * By which a day is provisional: milliseconds since the epoch, of the clock that dates the figures. A sandbox's may be ahead
+   * of ours. Default: our time.
+   */
+  readonly now?: number;
 }
 
 /** From one statement. `previous` is null where the caller asked for none. */
@@ -146,7 +151,7 @@ export interface AnalyticsReader {
     workspaceId: string,
     accountId: string,
     window: Window,
-    beside?: Pick<Beside, 'previous'>,
+    beside?: Pick<Beside, 'previous' | 'now'>,
   ): Promise<Compared<AccountRollup>>;
   /** By account: its newest observation on these days. ISO 8601. */
   looks(workspaceId: string, window: Window, filters: Filters): Promise<ReadonlyMap<string, string>>;

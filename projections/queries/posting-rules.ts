@@ -45,6 +45,8 @@ export const readPostingRules = async (pool: Pool, workspaceId: string): Promise
 /** What an operator sets takes effect within this many milliseconds. */
 const believedMs = 750;
 const maxRemembered = 10_000;
+/** Readings of which each took longer than that: a database that is so slow keeps nobody from its last answer. */
+const maxReadings = 3;
 
 interface Remembered {
   readonly at: number;
@@ -54,17 +56,29 @@ interface Remembered {
 const rulesById = batchesOf(loadRules);
 const remembered = new WeakMap<Pool, BoundedMap<string, Remembered>>();
 
-/** As this process has known them for less than a second: a workspace without any rule costs its posts no query. */
+const reading = (pool: Pool, known: BoundedMap<string, Remembered>, workspaceId: string): Remembered => {
+  const now = performance.now();
+  const entry = known.get(workspaceId);
+  if (entry !== undefined && now - entry.at < believedMs) return entry;
+  const rules = rulesById(pool, workspaceId);
+  rules.catch(() => known.delete(workspaceId));
+  const begun = { at: now, rules };
+  known.set(workspaceId, begun);
+  return begun;
+};
+
+/**
+ * As this process has known them for less than a second: a workspace without any rule costs its posts no query. A reading over
+ * which the process slept is old when it comes, and is made again.
+ */
 export const postingRulesOf = async (pool: Pool, workspaceId: string): Promise<PostingRules> => {
   const known = remembered.get(pool) ?? new BoundedMap<string, Remembered>(maxRemembered);
   remembered.set(pool, known);
-  const now = performance.now();
-  const entry = known.get(workspaceId);
-  if (entry !== undefined && now - entry.at < believedMs) return (await entry.rules) ?? none;
-  const rules = rulesById(pool, workspaceId);
-  rules.catch(() => known.delete(workspaceId));
-  known.set(workspaceId, { at: now, rules });
-  return (await rules) ?? none;
+  for (let readings = 1; ; readings += 1) {
+    const { at, rules } = reading(pool, known, workspaceId);
+    const found = (await rules) ?? none;
+    if (performance.now() - at < believedMs || readings === maxReadings) return found;
+  }
 };
 
 /** Workspaces in which places may be taken, in the order of their ids: at most 500 after this one. */

@@ -168,7 +168,7 @@ export const commands: readonly Command[] = [
   {
     usage: 'cadence set [--platform PLATFORM] [--interval MINUTES] [--per-day N] [--mode MODE] [--workspace ID]',
     about:
-      'sets how often each account of a workspace may publish, on one network or on all without a rule of their own; what is left out is not limited. MODE: live (the default) or test',
+      'sets how often each account of a workspace may publish, on one network or on all without a rule of their own; what is left out is not limited. It holds for attempts to publish that begin a second after the read models show it, for which the command waits a moment. MODE: live (the default) or test',
     run: setCadence,
   },
   {

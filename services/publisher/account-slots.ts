@@ -15,21 +15,25 @@ import type { CadenceRule } from '#schemas/cadence.ts';
  * again without a word, and a lost table is missed only for as long as the read model lags.
  */
 
-/** Milliseconds for which an entry stands in for a row that the read model does not show. */
+/**
+ * Milliseconds after which nobody waits for the end of an attempt whose row the read model does not show. It then counts as out
+ * at that time: for as long as a limit reaches, since read models may be away for hours while posts go out.
+ */
 const unshownMs = 600_000;
 /** Entries of one account; the targets behind them wait until the read model has caught up. */
 const maxEntries = 200;
 /** Tries to take a slot while other processes take slots of the same account. */
 const maxTries = 5;
-/** Milliseconds between two deletions of rows that nobody used for an hour, and how many one deletes. */
+/** Milliseconds between two deletions of rows that hold nothing and that nobody used for an hour, and how many one deletes. */
 const cleanEveryMs = 60_000;
 const cleanedAtOnce = 1_000;
 
 /** Rows are locked in the order of their keys, so that two statements never deadlock. */
 const swapSql = `
 insert into ops.cadence_slots (workspace_id, account_id, version, entries, kept_until)
-select n.workspace_id, n.account_id, coalesce(n.version, gen_random_uuid()), n.entries::jsonb, now() + interval '1 hour'
-from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[]) as n (workspace_id, account_id, version, entries)
+select n.workspace_id, n.account_id, coalesce(n.version, gen_random_uuid()), n.entries::jsonb,
+  greatest(n.until, now() + interval '1 hour')
+from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[]) as n (workspace_id, account_id, version, entries, until)
 order by n.workspace_id, n.account_id
 on conflict (workspace_id, account_id) do update
   set version = gen_random_uuid(), entries = excluded.entries, kept_until = excluded.kept_until
@@ -64,6 +68,7 @@ const swap = async (pool: Pool, keys: readonly string[]): Promise<ReadonlyMap<st
       swaps.map(({ accountId }) => accountId),
       swaps.map(({ version }) => version),
       swaps.map(({ entries }) => JSON.stringify(entries)),
+      swaps.map(({ entries }) => new Date(Math.max(...entries.map(({ until }) => until))).toISOString()),
     ],
   });
   const done = new Set(rows.map(nameOf));
@@ -75,6 +80,12 @@ export interface Taking<T> {
   /** What the target takes; null: nothing. */
   readonly entry: Omit<SlotEntry, 'until'> | null;
 }
+
+/** An attempt that may publish at any time holds everybody back, so it does no longer than it is waited for. */
+const seenAt = (entry: SlotEntry, now: number): SlotEntry =>
+  entry.state === 'under_way' && entry.at + unshownMs <= now
+    ? { ...entry, state: 'out', at: entry.at + unshownMs }
+    : entry;
 
 export class CadenceSlots {
   readonly #pool: Pool;
@@ -92,11 +103,12 @@ export class CadenceSlots {
   /**
    * Decides with the slots of the account as they are, and takes the entry that was decided on, if no other process took
    * any in between; else it decides again.
+   * @param reachMs milliseconds for which what is out counts
    * @returns null: the account is too busy now
    */
   async take<T>(
     asked: AccountSlotsAsked,
-    now: () => number,
+    { now, reachMs }: { readonly now: () => number; readonly reachMs: number },
     decide: (slots: Pick<AccountSlots, 'entries' | 'rows'>) => Taking<T>,
   ): Promise<T | null> {
     this.#clean();
@@ -105,11 +117,11 @@ export class CadenceSlots {
         const slots = await takenSlotsOf(this.#pool, asked);
         const at = now();
         const entries = slots.entries.filter(({ until }) => until > at);
-        const { result, entry } = decide({ ...slots, entries });
+        const { result, entry } = decide({ ...slots, entries: entries.map((one) => seenAt(one, at)) });
         if (entry === null) return result;
         const others = entries.filter(({ targetId }) => targetId !== entry.targetId);
         if (others.length >= maxEntries) return null;
-        const next = [...others, { ...entry, until: at + unshownMs }];
+        const next = [...others, { ...entry, until: at + unshownMs + (entry.state === 'under_way' ? reachMs : 0) }];
         const { workspaceId, accountId } = asked;
         const wanted: Swap = { workspaceId, accountId, version: slots.version, entries: next };
         if ((await this.#swaps.get(JSON.stringify(wanted))) === true) return result;

@@ -20,7 +20,11 @@ import type { Tools } from './deps.ts';
 import { accountFault, type Fault } from './faults.ts';
 import type { AwaitedFile, MediaReadiness, TargetFiles } from './media-readiness.ts';
 
-/** How often an account publishes, at the claim of its targets. */
+/**
+ * How often an account publishes, at the claim of its targets. An attempt that began keeps its place however late its call comes:
+ * until then it holds back the others of its account, and they count from the publication. One that began before anything limited
+ * the account took no place, and goes out.
+ */
 
 /** Milliseconds after which a target is looked at again for whose account other processes decide now. */
 const busyMs = 500;
@@ -56,7 +60,8 @@ const takeSlot = async (context: WorkContext, target: TargetIn<'pending'>): Prom
     ...{ workspaceId, accountId, waitingFrom: now - graceMs },
     out: { from: now - reach - underWayMs, to: now + reach },
   };
-  const decision = await tools.cadence.slots.take(asked, tools.now, ({ entries, rows }): Taking<CadenceDecision> => {
+  const clock = { now: tools.now, reachMs: reach };
+  const decision = await tools.cadence.slots.take(asked, clock, ({ entries, rows }): Taking<CadenceDecision> => {
     const at = tools.now();
     const unshown = new Set(entries.map((one) => one.targetId));
     const taken: readonly TakenSlot[] = [...entries, ...rows.filter((one) => !unshown.has(one.targetId))];

@@ -31,7 +31,7 @@ export const readContents = async (
   const { runId, from, to, requestedAt } = run;
   const timezone = home === null || home.status === 'none' ? 'UTC' : home.timezone;
   const [figures, topPosts] = await Promise.all([
-    figuresOf(deps, workspaceId, { kind, filters }, { from, to }),
+    figuresOf(deps, workspaceId, { kind, filters }, { from, to }, now),
     deps.analytics.top(workspaceId, { from, to }, timezone, topFilters(filters), maxTopPosts),
   ]);
   return {
@@ -59,6 +59,7 @@ const figuresOf = async (
   workspaceId: string,
   { kind, filters }: Pick<ReportDefinition, 'kind' | 'filters'>,
   window: { readonly from: string; readonly to: string },
+  now: number,
 ): Promise<Figures> => {
   const { clientId, socialAccountId, platform } = filters;
   if (kind === 'account') {
@@ -66,6 +67,7 @@ const figuresOf = async (
       workspaceId,
       socialAccountId ?? '',
       window,
+      { now },
     );
     const known = demographics === undefined ? {} : { demographics };
     return { asOf, totals, byPlatform: [], series, audience, ...known };
@@ -75,8 +77,8 @@ const figuresOf = async (
     ...(socialAccountId === null ? {} : { socialAccountId }),
   };
   const { asOf, totals, byPlatform, series } = await (kind === 'client'
-    ? analytics.client(workspaceId, clientId ?? '', window, narrowed)
-    : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) }));
+    ? analytics.client(workspaceId, clientId ?? '', window, narrowed, { now })
+    : analytics.overview(workspaceId, window, { ...narrowed, ...(clientId === null ? {} : { clientId }) }, { now }));
   return { asOf, totals, byPlatform, series };
 };
 

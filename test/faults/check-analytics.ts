@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import { openAnalytics } from '#infra/clickhouse/client.ts';
+import type { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
 import { analyticsStore, groupOf, liveVersion } from '#projections/analytics/live.ts';
 import { analyticsReader } from '#projections/analytics/queries.ts';
 import { rule } from '#projections/analytics/rules.ts';
@@ -9,7 +10,13 @@ import { tableOf } from '#projections/analytics/tables.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { counters } from '#schemas/insights.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
-import { expectedAccount, expectedBoard, expectedPosts, type SeenAccount } from '#test/support/expected-analytics.ts';
+import {
+  expectedAccount,
+  expectedBoard,
+  expectedPosts,
+  type Reading,
+  type SeenAccount,
+} from '#test/support/expected-analytics.ts';
 import type { Seen } from '#test/support/observations.ts';
 
 /** Invariants of the analytics at rest: every number is the one that a recount of the streams gives. */
@@ -52,9 +59,16 @@ const seenAccountOf = ({ stream, metadata, data }: DecodedEvent): SeenAccount =>
   ...{ workspaceId: metadata.workspaceId, accountId: idOf(stream) },
 });
 
-/** No world changes its zone. */
-const zoneOf = (events: readonly DecodedEvent[]): string =>
-  String(events.find(({ type }) => type === 'WorkspaceCreated')?.data.timezone ?? 'UTC');
+/** No world changes its zone. The sandbox's clock dates the figures of a test workspace. */
+const readingOf = async (
+  workspaceId: string,
+  events: readonly DecodedEvent[],
+  sandbox: Pick<SandboxNetwork, 'now'>,
+): Promise<Reading> => {
+  const created = events.find(({ type }) => type === 'WorkspaceCreated')?.data;
+  const now = created?.mode === 'test' ? (await sandbox.now(workspaceId)).getTime() : Date.now();
+  return { zone: String(created?.timezone ?? 'UTC'), now };
+};
 
 export interface AnalyticsCheck {
   readonly violations: readonly string[];
@@ -64,7 +78,7 @@ export interface AnalyticsCheck {
 /** @param url of the analytics store; called only when there is an observation */
 export const checkAnalytics = async (
   streams: ReadonlyMap<string, readonly DecodedEvent[]>,
-  { pool, url }: { readonly pool: pg.Pool; readonly url: () => string },
+  { pool, url, sandbox }: { readonly pool: pg.Pool; readonly url: () => string; readonly sandbox: SandboxNetwork },
 ): Promise<AnalyticsCheck> => {
   const ofKind = (kind: string) => [...streams].flatMap(([stream, events]) => (kindOf(stream) === kind ? events : []));
   const [posts, accounts] = [ofKind('targetmetrics'), ofKind('accountmetrics')];
@@ -81,7 +95,7 @@ export const checkAnalytics = async (
         workspaceId,
         seen.filter((one) => one.workspaceId === workspaceId),
         own.filter((one) => one.workspaceId === workspaceId),
-        zoneOf(streams.get(`workspace-${workspaceId}`) ?? []),
+        await readingOf(workspaceId, streams.get(`workspace-${workspaceId}`) ?? [], sandbox),
       );
     }
     return { violations: check.violations, observations };
@@ -119,7 +133,8 @@ class Check {
     if (there.size > 0) this.violations.push(`analytics: ${name} has ${there.size} rows that no event is`);
   }
 
-  async workspace(id: string, seen: readonly SeenPost[], own: readonly SeenAccount[], zone: string): Promise<void> {
+  async workspace(id: string, seen: readonly SeenPost[], own: readonly SeenAccount[], reading: Reading): Promise<void> {
+    const { now } = reading;
     const before = seen.map(({ observedAt }) => new Date(Date.parse(observedAt) - 3 * 86_400_000).toISOString());
     const days = [
       ...before.map((at) => at.slice(0, 10)),
@@ -129,12 +144,12 @@ class Check {
     const window = { from: days[0] ?? '', to: days.at(-1) ?? '' };
     this.#same(
       `the overview of ${id}`,
-      await this.#reader.overview(id, window, {}),
-      expectedBoard(seen, own, () => true, window, zone),
+      await this.#reader.overview(id, window, {}, { now }),
+      expectedBoard(seen, own, () => true, window, reading),
     );
     for (const clientId of new Set(seen.map((one) => one.clientId))) {
       const isOf = (one: Seen): boolean => one.clientId === clientId;
-      const shown = await this.#reader.client(id, clientId, window, {});
+      const shown = await this.#reader.client(id, clientId, window, {}, { now });
       this.#same(
         `the client ${clientId}`,
         shown,
@@ -143,12 +158,12 @@ class Check {
           own.filter((one) => one.clientId === clientId),
           isOf,
           window,
-          zone,
+          reading,
         ),
       );
     }
     for (const accountId of new Set([...seen, ...own].map((one) => one.accountId))) {
-      const shown = await this.#reader.account(id, accountId, window);
+      const shown = await this.#reader.account(id, accountId, window, { now });
       this.#same(
         `the account ${accountId}`,
         shown,
@@ -157,7 +172,7 @@ class Check {
           own,
           accountId,
           window,
-          zone,
+          reading,
         ),
       );
     }

@@ -1,6 +1,7 @@
 import { target } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { foldEvents } from '#runtime/eventing/domain-store.ts';
+import type { Segment } from '#schemas/target.ts';
 import { idOf, kindOf } from '#schemas/topics.ts';
 
 /** What posts promise each other at rest, by the events: times between publications, and ends that hold. */
@@ -15,6 +16,8 @@ interface Publication {
   readonly originId: string;
   /** When the publisher recorded that it would make the call. */
   readonly at: number;
+  /** When the attempt of that call began, which is when its place among the others was decided. */
+  readonly claimedAt: number;
   readonly isNative: boolean;
 }
 
@@ -30,15 +33,18 @@ const originOf = (streams: Streams, postId: string): string => {
 const publicationOf = (streams: Streams, stream: string, events: readonly DecodedEvent[]): readonly Publication[] => {
   const state = foldEvents(target, events);
   if (state.status !== 'published' && state.status !== 'handed_to_platform') return [];
-  const boundary = events.findLast(({ data }) => data.step === 'boundary' && Number(data.segment ?? 0) === 0);
-  const [first] = events;
-  if (boundary === undefined || first === undefined) return [];
+  const isHead = ({ segment }: DecodedEvent['data']): boolean => ((segment as Segment | undefined)?.index ?? 0) === 0;
+  const crossed = events.findLastIndex(({ data }) => data.step === 'boundary' && isHead(data));
+  const claimed = events.slice(0, Math.max(0, crossed)).findLast(({ type }) => type === 'TargetPublishStarted');
+  const [first, boundary] = [events[0], events[crossed]];
+  if (boundary === undefined || claimed === undefined || first === undefined) return [];
   const { accountId, postId } = state.common;
   const isNative = events.some(({ type }) => type === 'TargetHandedToPlatform');
   const at = isNative ? state.common.dueAt : boundary.metadata.occurredAt;
   const { workspaceId } = first.metadata;
   const originId = originOf(streams, postId);
-  return [{ targetId: idOf(stream), accountId, workspaceId, originId, at: Date.parse(at), isNative }];
+  const claimedAt = Date.parse(claimed.metadata.occurredAt);
+  return [{ targetId: idOf(stream), accountId, workspaceId, originId, at: Date.parse(at), claimedAt, isNative }];
 };
 
 /** Pairs of neighbours in time that are closer than they may be. */
@@ -52,11 +58,14 @@ const tooClose = (all: readonly Publication[], leastMs: number): readonly string
   });
 };
 
-/** By workspace: the least time between two posts of an account, and from when on. */
+/**
+ * By workspace: the least time between two posts of an account, and from when on. A rule is set, and set again once the read
+ * model shows it; one that nobody saw there is not in force.
+ */
 const pacesOf = (streams: Streams) =>
   new Map(
     [...streams].flatMap(([stream, events]) => {
-      const set = events.findLast(({ type }) => type === 'CadenceSet');
+      const [set] = events.filter(({ type }) => type === 'CadenceSet').slice(1);
       const minutes = Number(set?.data.minIntervalMinutes ?? 0);
       if (set === undefined || minutes === 0) return [];
       return [[idOf(stream), { leastMs: minutes * 60_000, since: Date.parse(set.metadata.occurredAt) }] as const];
@@ -82,8 +91,8 @@ export const checkTimes = (streams: Streams): readonly string[] => {
   for (const same of Map.groupBy(paced, ({ accountId }) => accountId).values()) {
     const pace = paces.get(same[0]?.workspaceId ?? '');
     if (pace === undefined) continue;
-    // The rule takes effect within a second.
-    const under = same.filter(({ at }) => at >= pace.since + 1_000);
+    // Publishers know the rule within a second. It does not end an attempt that began before.
+    const under = same.filter(({ claimedAt }) => claimedAt >= pace.since + 1_000);
     violations.push(...tooClose(under, pace.leastMs).map((what) => `${what}, against the cadence of its workspace`));
   }
   return [...violations, ...afterEnds(streams, targets), ...waitingCopies(streams, targets)];

@@ -206,7 +206,7 @@ export const check = async (checked: Checked): Promise<CheckResult> => {
   violations.push(...(await checkComments(inSandbox, checked.sandbox)));
   const { violations: ofAnalytics, observations } = await checkAnalytics(streams, {
     pool: checked.pool,
-    url: checked.analyticsUrl,
+    ...{ url: checked.analyticsUrl, sandbox: checked.sandbox },
   });
   const { violations: ofReports, runs } = await checkReports(streams, checked);
   violations.push(...ofAnalytics, ...ofReports);

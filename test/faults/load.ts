@@ -611,7 +611,8 @@ export class Load {
         return status === 200 ? data : null;
       });
       const accounts = await this.#connect(made.id, [{ platform: 'x', username: this.#name('g') }], token);
-      const schedule = { type: 'at', scheduledAt: this.#in(1_500, 2_500) };
+      // Publishers know the rule before.
+      const schedule = { type: 'at', scheduledAt: this.#in(6_000, 10_000) };
       for (const _ of [1, 2]) {
         // Without media: those of the load are another workspace's.
         const body = { clientId: made.id, ...this.#body(schedule, accounts, this.#text('')), variants: [] };

@@ -2,6 +2,7 @@ import { isConflict } from '#contracts/ports/event-store.ts';
 import { targetIdOf } from '#domain/ids.ts';
 import { post } from '#domain/post/post.ts';
 import { workspace } from '#domain/workspace.ts';
+import { view } from '#projections/shapes.ts';
 import { uuidv7 } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { Platform } from '#schemas/common.ts';
@@ -9,6 +10,7 @@ import type { TargetEvent } from '#schemas/target.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import type { Random } from '#test/support/seed.ts';
+import { until } from '#test/support/until.ts';
 import { insist } from './insist.ts';
 
 /** What processes that run for minutes never come to: a post that was published a day ago and is recycled daily. */
@@ -86,11 +88,22 @@ export class Past {
     );
   };
 
-  /** From now on each account of the workspace waits a minute between two posts. */
+  /**
+   * From now on each account of the workspace waits a minute between two posts. A rule is in force once the read model shows it,
+   * as the command of an operator waits for: it is then set a second time, which says so to those who compare.
+   */
   static async pace(operator: Operator, workspaceId: string): Promise<void> {
-    const rule = { platform: null, minIntervalMinutes: 1, perDay: null };
-    await insist(() =>
-      execute(operator.store, workspace, workspaceId, { type: 'SetCadence', rule }, contextOf(operator, workspaceId)),
-    );
+    const { store, pool } = operator;
+    const set = async (perDay: number | null): Promise<void> => {
+      const rule = { platform: null, minIntervalMinutes: 1, perDay };
+      await insist(() =>
+        execute(store, workspace, workspaceId, { type: 'SetCadence', rule }, contextOf(operator, workspaceId)),
+      );
+    };
+    await set(null);
+    const text = `select 1 from ${view('workspaces')} as workspaces where id = $1 and cadence is not null`;
+    const isShown = async () => (await insist(() => pool.query(text, [workspaceId]))).rows.length > 0;
+    await until('the read model shows the rule', isShown, { withinMs: 90_000 });
+    await set(1_000);
   }
 }

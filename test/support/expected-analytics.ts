@@ -66,18 +66,20 @@ const daysOf = ({ from, to }: Window): readonly string[] => {
   return days;
 };
 
-/** Until then an observation may still change the day of the previous one. */
-const openMs = 36 * 3_600_000;
+/** By whose days, and at which instant of the clock that dates the figures, an answer was given. */
+export interface Reading {
+  /** Of the workspace. */
+  readonly zone: string;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
 
-/**
- * @param isOf whether the observation that decides a day's owner belongs to the query
- * @param zone of the workspace
- */
+/** @param isOf whether the observation that decides a day's owner belongs to the query */
 export const expectedRollup = (
   all: readonly Seen[],
   isOf: (seen: Seen) => boolean,
   window: Window,
-  zone = 'UTC',
+  { zone, now }: Reading,
 ): Compared<Rollup> => {
   const shown = targetDays(all, zone).filter(
     ({ seen }) => seen.day >= window.from && seen.day <= window.to && isOf(seen),
@@ -85,7 +87,7 @@ export const expectedRollup = (
   const days = sumsBy(shown, ({ day }) => day);
   const networks = sumsBy(shown, ({ platform }) => platform);
   const open = shown
-    .filter((one) => one.open && Date.parse(one.observedAt) + openMs > Date.now())
+    .filter(({ openUntil }) => openUntil > now)
     .map(({ seen }) => seen.day)
     .sort();
   return {
@@ -123,9 +125,9 @@ export const expectedBoard = (
   own: readonly SeenAccount[],
   isOf: (seen: Seen) => boolean,
   window: Window,
-  zone = 'UTC',
+  reading: Reading,
 ): Compared<Board> => {
-  const rollup = expectedRollup(all, isOf, window, zone);
+  const rollup = expectedRollup(all, isOf, window, reading);
   const followersOf = followersBy(own, window);
   const looks = own.filter(({ day }) => day >= window.from && day <= window.to);
   const accounts = new Map(
@@ -153,9 +155,9 @@ export const expectedAccount = (
   own: readonly SeenAccount[],
   accountId: string,
   window: Window,
-  zone = 'UTC',
+  reading: Reading,
 ): Compared<AccountRollup> => {
-  const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window, zone);
+  const posts = expectedRollup(all, (seen) => seen.accountId === accountId, window, reading);
   const days = lastOfDays(
     own.filter((one) => one.accountId === accountId && one.day <= window.to),
     () => '',

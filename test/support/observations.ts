@@ -238,8 +238,8 @@ export interface TargetDay {
   readonly sums: Sums;
   /** ISO 8601: the newest observation that counts for the day. */
   readonly observedAt: string;
-  /** Whether the next observation may change the day. */
-  readonly open: boolean;
+  /** Until when the next observation may change the day, milliseconds since the epoch; 0: none will. */
+  readonly openUntil: number;
 }
 
 /** Interpolated between observations, counter by counter, in the plainest way. */
@@ -262,12 +262,22 @@ export const targetDays = (all: readonly Seen[], zone = 'UTC'): readonly TargetD
           .map((one) => one.observedAt)
           .sort()
           .at(-1) ?? seen.observedAt;
-      const open = looks.includes(life.last) && life.last.removedAt === undefined;
+      const awaitsNext = looks.includes(life.last) && life.last.removedAt === undefined;
+      const openUntil = awaitsNext ? nextLookBy(life.last) : 0;
       const rated = { rated_interactions: interactions, rated_impressions: impressions };
       const sums = { ...Object.fromEntries(gains), ...rated, fetched: fetchedIn(counted) };
-      return [{ seen: { ...seen, day }, sums, observedAt, open }];
+      return [{ seen: { ...seen, day }, sums, observedAt, openUntil }];
     });
   });
+
+/** A story is not observed after its 23rd hour, nor any post after 90 days. */
+const nextLookBy = (seen: Seen): number => {
+  const hourMs = 3_600_000;
+  const [at, published] = [Date.parse(seen.observedAt), Date.parse(publishedAtOf(seen))];
+  const age = at - published;
+  const isLastDay = age >= 22.5 * hourMs && age < 24 * hourMs;
+  return Math.min(at + gapMs, published + 90 * 24 * hourMs, isLastDay ? published + 26 * hourMs : Infinity);
+};
 
 /** Bit n: one of these observations fetched the n-th counter. */
 const fetchedIn = (all: readonly Seen[]): number => {

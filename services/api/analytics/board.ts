@@ -105,8 +105,8 @@ const boardOf = async (
   networks: boolean,
   read: ((window: Window, beside: Beside) => Promise<Compared<Board>>) | null,
 ) => {
-  const { window, previous, filters } = question;
-  const beside = { previous, networks };
+  const { window, previous, filters, now } = question;
+  const beside = { previous, networks, now };
   const least = minOf(question, call.now);
   const [board, live, before, posts] = await Promise.all([
     read === null ? noBoard(window, beside) : read(window, beside),
@@ -152,7 +152,7 @@ export const getAccountAnalytics = operation({
   handle: async (call) => {
     const { deps, workspaceId } = call;
     const account = await readRow(call, 'account', ['workspace'], (id) => getAccount(deps.knex, workspaceId, id));
-    const { window, previous, filters } = await questionOf(call);
+    const { window, previous, filters, now } = await questionOf(call);
     const { clientId, socialAccountId, platforms } = filters;
     const fits =
       (clientId ?? account.client_id) === account.client_id &&
@@ -160,7 +160,7 @@ export const getAccountAnalytics = operation({
       (platforms?.includes(account.platform) ?? true);
     const reader = readerOf(call);
     const found = fits
-      ? await reader.account(workspaceId, account.id, window, { previous })
+      ? await reader.account(workspaceId, account.id, window, { previous, now })
       : { ...noAccountRollup(window), previous: previous === null ? null : noAccountRollup(previous) };
     return {
       data: {

@@ -58,32 +58,32 @@ export interface Question {
   readonly previous: Window | null;
   readonly filters: Filters;
   readonly timezone: string;
+  /** By the clock that dates the figures, milliseconds since the epoch. */
+  readonly now: number;
 }
 
 /**
- * The instant whose day ends a window without an end. In the sandbox figures are dated by its clock: a workspace whose
- * clock was moved ahead would see none of them. ISO 8601.
+ * In the sandbox its clock dates the figures: by ours a workspace whose clock was moved ahead would see none of them in a
+ * window without an end, and each day would stay provisional until our time came to it. Milliseconds since the epoch.
  */
-const todayOf = async ({
+const nowOf = async ({
   deps,
   workspaceId,
   principal,
-  query,
   now,
-}: Asking & Pick<Call, 'principal'> & { readonly query: Asked; readonly now: string }): Promise<string> => {
-  if (principal.mode !== 'test' || query.to !== undefined) return now;
-  return new Date(Date.parse(now) + ((await deps.sandboxAhead?.(workspaceId)) ?? 0)).toISOString();
-};
+}: Asking & Pick<Call, 'principal'> & { readonly now: string }): Promise<number> =>
+  Date.parse(now) + (principal.mode === 'test' ? ((await deps.sandboxAhead?.(workspaceId)) ?? 0) : 0);
 
 /** @throws Refusal 400 `invalid_parameter` */
 export const questionOf = async (
   call: Asking & Pick<Call, 'principal'> & { readonly query: Asked; readonly now: string },
 ): Promise<Question> => {
   const { clientId, socialAccountId, platform, compare } = call.query;
-  const timezone = await timezoneOf(call);
-  const window = windowOf(call.query, timezone, await todayOf(call));
+  const [timezone, now] = await Promise.all([timezoneOf(call), nowOf(call)]);
+  const window = windowOf(call.query, timezone, new Date(now).toISOString());
   return {
     timezone,
+    now,
     window,
     previous: compare === undefined ? null : previousOf(window, compare),
     filters: {

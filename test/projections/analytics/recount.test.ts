@@ -20,6 +20,7 @@ import { type CounterName, counters } from '#schemas/insights.ts';
 import { combined } from '#services/api/analytics/combine.ts';
 import { previousOf } from '#services/api/analytics/window.ts';
 import { type TestClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { expectedRollup } from '#test/support/expected-analytics.ts';
 import {
   history,
   keys,
@@ -435,6 +436,48 @@ suite('grains of the analytics', { timeoutMs: 180_000 }, (t) => {
         assert.deepEqual(sorted(shown), sorted(wanted), `${name} with SEED=${seed}`);
       }
     }
+  });
+
+  t('a day is provisional by the clock that dates the figures, however far it is ahead of ours', async () => {
+    const [post, story, dayMs, hourMs] = [ids(), ids(), 86_400_000, 3_600_000];
+    const first = Date.parse(new Date().toISOString().slice(0, 10)) + 30 * dayMs + 2 * hourMs;
+    const seenAt = (of: ReturnType<typeof ids>, at: number, ageMs: number): Seen => {
+      const [observedAt, publishedAt] = [at, at - ageMs].map((one) => new Date(one).toISOString()) as [string, string];
+      return { ...of, publishedAt, observedAt, day: observedAt.slice(0, 10), figures: { likes: 5 } };
+    };
+    const reader = analyticsReader({ client: clickhouse.client, version: async () => 1 });
+    const window = { from: first - dayMs, to: first + 5 * dayMs };
+    const days = daysOf({
+      from: new Date(window.from).toISOString().slice(0, 10),
+      to: new Date(window.to).toISOString().slice(0, 10),
+    });
+    const openFrom = async (all: readonly [Seen, ...Seen[]], now: number): Promise<number> => {
+      const [{ workspaceId, accountId, clientId }] = all;
+      const own = { from: days[0] ?? '', to: days.at(-1) ?? '' };
+      const wanted = expectedRollup(all, () => true, own, { zone: 'UTC', now }).series;
+      const answers = await Promise.all([
+        reader.overview(workspaceId, own, {}, { now }),
+        reader.client(workspaceId, clientId, own, {}, { now }),
+        reader.account(workspaceId, accountId, own, { now }),
+      ]);
+      for (const { series } of answers)
+        assert.deepEqual(
+          series.map(({ provisional }) => provisional),
+          wanted.map(({ provisional }) => provisional),
+        );
+      return wanted.findIndex(({ provisional }) => provisional);
+    };
+    // Its first day is too far behind the next look to be counted again.
+    const looks = [seenAt(post, first, hourMs), seenAt(post, first + 4 * dayMs, hourMs + 4 * dayMs)] as const;
+    await given(looks[0]);
+    assert.equal(await openFrom([looks[0]], first), 1);
+    await given(looks[1]);
+    assert.equal(await openFrom([...looks], first + 4 * dayMs), 5);
+    assert.equal(await openFrom([...looks], first + 4 * dayMs + 36 * hourMs), -1);
+    const last = seenAt(story, first, 23 * hourMs);
+    await given(last);
+    assert.equal(await openFrom([last], first + 3 * hourMs - 1), 1);
+    assert.equal(await openFrom([last], first + 3 * hourMs), -1);
   });
 
   t('one number that is asked for in two ways is one number', async () => {

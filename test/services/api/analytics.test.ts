@@ -654,17 +654,35 @@ suite('analytics over HTTP', (t) => {
     await nowhere.close();
   });
 
-  t('a window without an end ends today, in the sandbox by its clock of this workspace', async () => {
-    const end = async (by: Caller) => (await by.get('/analytics/overview')).data.to;
-    const dayAhead = (days: number): string => {
-      const at = new Date(Date.now() + days * 86_400_000);
-      return new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(at);
-    };
-    assert.equal(await end(caller), dayAhead(0), 'no process has made the sandbox yet');
-    const network = new SandboxNetwork({ database: world });
-    await network.advance(7 * 86_400_000, workspaceId);
-    assert.equal(await end(caller), dayAhead(7));
-    for (const one of [other, world.owner]) assert.equal(await end(one), dayAhead(0));
-    assert.equal((await caller.get('/analytics/overview?from=2026-05-01&to=2026-05-07')).data.to, '2026-05-07');
-  });
+  t(
+    'a window without an end ends today, and days are provisional, in the sandbox by its clock of this workspace',
+    async () => {
+      const end = async (by: Caller) => (await by.get('/analytics/overview')).data.to;
+      const dayAhead = (days: number): string => {
+        const at = new Date(Date.now() + days * 86_400_000);
+        return new Intl.DateTimeFormat('sv-SE', { timeZone: 'Europe/Berlin', dateStyle: 'short' }).format(at);
+      };
+      assert.equal(await end(caller), dayAhead(0), 'no process has made the sandbox yet');
+      const network = new SandboxNetwork({ database: world });
+      const [client_id, account_id] = [acme.clientId, acme.accounts.x];
+      const open_until = new Date(Date.now() + 2 * 86_400_000).toISOString().slice(0, 23).replace('T', ' ');
+      const row = { workspace_id: workspaceId, client_id, account_id, platform: 'x', version: 9, targets: 1 };
+      for (const table of ['workspace_days', 'client_days', 'account_days'] as const)
+        await write(table, { ...row, day: '2026-06-02', observed_at: '2026-06-02 03:00:00.000', open_until });
+      const provisional = async (): Promise<readonly boolean[]> => {
+        const paths = ['overview', `clients/${client_id}`, `accounts/${account_id}`];
+        const answers = paths.map((one) => caller.get(`/analytics/${one}?from=2026-06-02&to=2026-06-02`));
+        return (await Promise.all(answers)).map(({ data }) => {
+          const [day] = data.series as readonly { readonly provisional: boolean }[];
+          return day?.provisional ?? assert.fail();
+        });
+      };
+      assert.deepEqual(await provisional(), [true, true, true]);
+      await network.advance(7 * 86_400_000, workspaceId);
+      assert.deepEqual(await provisional(), [false, false, false], 'what it may wait for is over by that clock');
+      assert.equal(await end(caller), dayAhead(7));
+      for (const one of [other, world.owner]) assert.equal(await end(one), dayAhead(0));
+      assert.equal((await caller.get('/analytics/overview?from=2026-05-01&to=2026-05-07')).data.to, '2026-05-07');
+    },
+  );
 });

@@ -5,18 +5,25 @@ import type { PlatformAdapter } from '#contracts/ports/platform.ts';
 import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { noAdapter } from '#domain/publish-failures.ts';
 import { view } from '#projections/shapes.ts';
+import type { DecodedEvent } from '#runtime/eventing/codec.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import type { CadenceRule } from '#schemas/cadence.ts';
+import type { Segment, TargetEvent } from '#schemas/target.ts';
+import type { WorkspaceEvent } from '#schemas/workspace.ts';
 import { CadenceSlots } from '#services/publisher/account-slots.ts';
+import { checkTimes } from '#test/faults/check-times.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { watched } from '#test/support/pool.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld } from '#test/support/publishing.ts';
+import { planned } from '#test/support/samples.ts';
 import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 const hourMs = 3_600_000;
+
+type SegmentOf = { readonly segment: Segment };
 
 suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
   let world: PublishingWorld;
@@ -203,6 +210,60 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
     await running.stop();
   });
 
+  t(
+    'asleep past its lease before its call: the next post is an interval behind the call of whoever took over',
+    async () => {
+      const one = await world.connect(clientId, 'x');
+      const sleeper = await mortals.child('publisher:before-boundary', 'SIGSTOP');
+      const first = await schedule(one, { dueAt: Date.now() });
+      await mortals.asleep(sleeper);
+      // Long after its claim, and well before an interval behind it.
+      clock.pass(hourMs / 2);
+      const second = await schedule(one);
+      const running = publisher();
+      await world.all([first], 'published');
+      await until('the second waits', async () => (await waitsAt(second)) !== null);
+      await isShown(first, 'published');
+      await mortals.wakeToEnd(sleeper);
+      assert.equal(await world.created(first), 1);
+      const out = (await publishedAt(first)) ?? 0;
+      clock.pass(((await waitsAt(second)) ?? 0) - clock.now());
+      await world.all([second], 'published');
+      assert.ok(((await publishedAt(second)) ?? 0) - out >= hourMs);
+      await running.stop();
+    },
+  );
+
+  t('a worker that slept over its reading of the rules goes by what they are now', async () => {
+    await ruled({});
+    const one = await world.connect(clientId, 'x');
+    const [answer, wakes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    let isFirst = true;
+    const pool = Object.assign(Object.create(world.pool), {
+      query: async (statement: { readonly name?: string }) => {
+        const rows = await world.pool.query(statement as never);
+        if (statement.name === 'posting-rules' && isFirst) {
+          isFirst = false;
+          answer.resolve();
+          await wakes.promise;
+        }
+        return rows;
+      },
+    });
+    const first = await schedule(one);
+    const running = world.publisher({}, { pool, clock, adapterOf: network });
+    await answer.promise;
+    const answeredAt = performance.now();
+    await ruled({ minIntervalMinutes: 60 });
+    await until('its reading is old', () => performance.now() - answeredAt > 1_000);
+    const second = await schedule(one);
+    await world.all([second], 'published');
+    wakes.resolve();
+    await until('the first has had its turn', async () => (await story(first)).length > 1);
+    assert.equal(await waitsAt(first), ((await publishedAt(second)) ?? 0) + hourMs);
+    await running.stop();
+  });
+
   t('killed between its slot and its deferral: it waits for that slot, told once', async () => {
     const one = await world.connect(clientId, 'x');
     const first = await schedule(one, { dueAt: Date.now() });
@@ -298,7 +359,7 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
     const [workspaceId, accountId, now] = [randomUUID(), randomUUID(), Date.now()];
     const asked = { workspaceId, accountId, out: { from: now - hourMs, to: now }, waitingFrom: now };
     const taking = (more: Partial<typeof asked> = {}) =>
-      new CadenceSlots(world.pool).take({ ...asked, ...more }, Date.now, ({ entries }) => ({
+      new CadenceSlots(world.pool).take({ ...asked, ...more }, { now: Date.now, reachMs: hourMs }, ({ entries }) => ({
         result: entries.length,
         entry: { targetId: randomUUID(), at: now, calls: 1, state: 'under_way', revision: 0 },
       }));
@@ -309,5 +370,74 @@ suite('slots of accounts', { timeoutMs: 240_000, waits: true }, (t) => {
       took.map((_entries, at) => at),
     );
     assert.equal(await taking({ workspaceId: randomUUID() }), 0);
+  });
+
+  t('an attempt that no row shows for ten minutes counts as out for as long as the limit reaches', async () => {
+    const [workspaceId, accountId, begun] = [randomUUID(), randomUUID(), Date.now()];
+    const asked = { workspaceId, accountId, out: { from: begun - hourMs, to: begun + hourMs }, waitingFrom: begun };
+    const seen = (afterMs: number, targetId: string | null = null) => {
+      const at = begun + afterMs;
+      return new CadenceSlots(world.pool).take(asked, { now: () => at, reachMs: hourMs }, ({ entries }) => ({
+        result: entries.map((one) => [one.state, one.at - begun]),
+        entry: targetId === null ? null : { targetId, at, calls: 1, state: 'under_way', revision: 0 },
+      }));
+    };
+    await seen(0, randomUUID());
+    assert.deepEqual(await seen(599_999), [['under_way', 0]]);
+    assert.deepEqual(await seen(600_000), [['out', 600_000]]);
+    assert.deepEqual(await seen(600_000 + hourMs - 1, randomUUID()), [['out', 600_000]]);
+    assert.deepEqual(await seen(600_000 + hourMs), [['under_way', 600_000 + hourMs - 1]]);
+    const { rows } = await world.pool.query<{ left: number }>(
+      `select extract(epoch from kept_until - $2::timestamptz) * 1000 as left from ops.cadence_slots where workspace_id = $1`,
+      [workspaceId, new Date(begun)],
+    );
+    assert.equal(Number(rows[0]?.left), 2 * (600_000 + hourMs) - 1);
+  });
+
+  t('a comparison of streams finds two that went out too close, where both began under the rule', async () => {
+    const since = Date.now() - 600_000;
+    const read = new Map<string, readonly DecodedEvent[]>();
+    const put = async (stream: string, key: string, events: readonly (TargetEvent | WorkspaceEvent)[], at: number) => {
+      const before = read.get(stream) ?? [];
+      const context = { ...world.context(), now: new Date(at).toISOString() };
+      read.set(stream, [...before, ...(await world.store.append(stream, before.length - 1, events, context, key))]);
+    };
+    const rule = { platform: null, minIntervalMinutes: 1, perDay: null };
+    const home = `workspace-${world.workspaceId}`;
+    await put(home, world.workspaceId, [{ type: 'CadenceSet', data: rule }], since - 5_000);
+    const out = async (accountId: string, claimedMs: number, calledMs: number, isThread = false): Promise<void> => {
+      const [postId, targetId] = [randomUUID(), randomUUID()];
+      const [stream, claim] = [`target-${targetId}`, { attempt: 1, takeover: 0 }];
+      const one = planned({ targetId, accountId, clientId });
+      const publishedAt = new Date(since + calledMs).toISOString();
+      const crossed = { ...claim, step: 'boundary', data: null, deadline: publishedAt };
+      const made = { ...claim, externalId: targetId, permalink: null, publishedAt };
+      const [head, tail] = [0, 1].map((index) => ({ segment: { index, of: 2 } })) as [SegmentOf, SegmentOf];
+      const boundary = (more: Partial<SegmentOf>): TargetEvent => ({
+        type: 'TargetPublishCheckpointed',
+        data: { ...crossed, ...more },
+      });
+      const put1 = (at: number, ...events: readonly TargetEvent[]) => put(stream, postId, events, since + at);
+      await put1(0, { type: 'TargetScheduled', data: { ...one, postId, postRevision: 0 } });
+      await put1(claimedMs, { type: 'TargetPublishStarted', data: claim });
+      await put1(calledMs, boundary(isThread ? head : {}));
+      if (isThread) {
+        await put1(calledMs, { type: 'TargetSegmentPublished', data: { ...made, ...head } });
+        await put1(calledMs + 50_000, boundary(tail));
+      }
+      await put1(calledMs + 50_000, { type: 'TargetPublished', data: made });
+    };
+    const [close, thread, far, before] = Array.from({ length: 4 }, () => randomUUID()) as [string, ...string[]];
+    await out(close, 2_000, 20_000);
+    await out(close, 30_000, 79_999);
+    await out(thread ?? '', 2_000, 2_000, true);
+    await out(thread ?? '', 50_000, 61_999);
+    await out(far ?? '', 2_000, 20_000);
+    await out(far ?? '', 30_000, 80_000);
+    await out(before ?? '', 999, 20_000);
+    await out(before ?? '', 30_000, 30_000);
+    assert.deepEqual(checkTimes(read), [], 'nobody saw the rule in the read model');
+    await put(home, world.workspaceId, [{ type: 'CadenceSet', data: { ...rule, perDay: 9 } }], since);
+    assert.equal(checkTimes(read).length, 2, checkTimes(read).join(', '));
   });
 });
