@@ -574,6 +574,10 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         body: { accountIds: [ids.account] },
         by: console,
       }),
+      moveSandboxClock: () => ({
+        path: '/sandbox/clock',
+        body: { to: new Date(Date.now() + 600_000).toISOString() },
+      }),
     };
     const keyed = operations.filter(({ method, idempotent }) => method === 'POST' && idempotent !== 'none');
     // A retry wants a target that failed: nothing publishes here.
@@ -585,8 +589,10 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
       assert.ok(known.has(id), `${id} takes no key`);
       const key = randomUUID();
       const answers: Answered[] = [];
-      // No live link is minted yet.
-      const asked = tenants.filter(({ mode }) => mode === 'test' || id !== 'createConnectInvite');
+      // No live link is minted yet, and no live clock is moved.
+      const asked = tenants.filter(
+        ({ mode }) => mode === 'test' || !['createConnectInvite', 'moveSandboxClock'].includes(id),
+      );
       for (const tenant of asked) {
         const { path, body, by = tenant.http } = plan(tenant);
         const answer = await by.post(path, body, { key });
@@ -605,6 +611,7 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
           data.linkId ??
           data.campaignId ??
           data.runId ??
+          data.now ??
           JSON.stringify(data.results),
       );
       assert.equal(new Set(ids).size, asked.length, id);
