@@ -234,7 +234,7 @@ with rested as materialized (
 ), free as (
   select t.*, coalesce(($8::jsonb ->> (t.workspace_id::text || t.platform))::int, $9) as room
   from (select id::uuid from rested union select b.id from bare b
-    where not ${isTaken('b.id', '$1')} and b.at <= ${nowSql('b.workspace_id')}) c
+    where not ${isTaken('b.id', '$1')} and (b.at <= now() or b.at <= ${nowSql('b.workspace_id')})) c
   cross join lateral (
     select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, p.next_action_at
     from ${view('post_targets')} p where p.id = c.id offset 0

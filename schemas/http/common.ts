@@ -214,6 +214,23 @@ export interface Warning extends Omit<Static<typeof Warning>, 'code'> {
   readonly code: string;
 }
 
+const Moment = Named(
+  'Moment',
+  Type.Object(
+    {
+      event: Type.String({
+        description: 'The last event of the feed that the answer counts, `<epoch>.<sequence>`.',
+        examples: ['1.250'],
+      }),
+      at: said(Instant, 'The instant that was asked for; of an event, when it was stored.'),
+    },
+    {
+      description:
+        'The moment that an answer to a question with `asOf` is of; absent in others. `event` as `asOf` of a later call has the same answer, short of a restore.',
+    },
+  ),
+);
+
 export const Meta = Named(
   'Meta',
   Type.Object(
@@ -223,21 +240,7 @@ export const Meta = Named(
         maxLength: 128,
         description: 'Id of the request, for questions about it.',
       }),
-      asOf: Type.Optional(
-        Type.Object(
-          {
-            event: Type.String({
-              description: 'The last event of the feed that the answer counts, `<epoch>.<sequence>`.',
-              examples: ['1.250'],
-            }),
-            at: said(Instant, 'The instant that was asked for; of an event, when it was stored.'),
-          },
-          {
-            description:
-              'The moment that an answer to a question with `asOf` is of; absent in others. `event` as `asOf` of a later call has the same answer, short of a restore.',
-          },
-        ),
-      ),
+      asOf: Type.Optional(said(Moment, 'The moment that the answer is of; absent where none was asked for.')),
       warnings: Type.Optional(
         Type.Array(Warning, {
           description:

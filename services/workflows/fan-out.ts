@@ -12,9 +12,9 @@ import {
   target,
 } from '#domain/post-target/target.ts';
 import type { DecodedEvent } from '#runtime/eventing/codec.ts';
+import { timeOf } from '#runtime/eventing/codec.ts';
 import type { CommandContext, DomainStore, Loaded, Positions } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { timeOf } from '#runtime/eventing/service-context.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import type { PlannedTarget, TargetStatus } from '#schemas/target.ts';
 

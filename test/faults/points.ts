@@ -275,7 +275,7 @@ const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as
 export const isDiedAtIn = (name: string, file: string): boolean => {
   const text = readFileSync(path.join(root, file), 'utf8');
   const isArmed = new RegExp(
-    `\\b(?:child|dies|arm|startApi)\\((?:[^()]*, )?'${name}'\\)|\\bPOSTLINE_FAULT: '${name}'`,
+    `\\b(?:child|dies|arm|startApi)\\((?:[^()]*, )?'${name}'[,)]|\\bPOSTLINE_FAULT: '${name}'`,
   ).test(text);
   const isListed = [...text.matchAll(loops)].some(
     ([, , variable, table = '', body = '']) =>

@@ -2,7 +2,7 @@ import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
 import { setImmediate as immediate } from 'node:timers/promises';
 import type { TSchema } from 'typebox';
 import { cipherKeyOf, MissingKey } from '#contracts/ports/data-keys.ts';
-import { EventMetadata } from '#schemas/common.ts';
+import { EventMetadata, instantOf } from '#schemas/common.ts';
 import { type EventCatalogue, type EventDefinition, eventCatalogue } from '#schemas/events.ts';
 import { kindOf } from '#schemas/topics.ts';
 import type { Upcast } from '#schemas/upcast.ts';
@@ -281,3 +281,9 @@ export class EventCodec {
     if (issue !== undefined) throw new InvalidEvent(stream, type, `${issue.path || '/'} ${issue.message}`);
   }
 }
+
+/** The time of what follows from a stored event alone: whichever process stores it, it is the same. */
+export const timeOf = (metadata: DecodedEvent['metadata']): { readonly now: string; readonly aheadMs: number } => ({
+  now: instantOf(metadata),
+  aheadMs: metadata.aheadMs ?? 0,
+});

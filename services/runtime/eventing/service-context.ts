@@ -1,4 +1,3 @@
-import { instantOf } from '#schemas/common.ts';
 import type { DecodedEvent } from './codec.ts';
 import { type CommandContext, uuidv7 } from './domain-store.ts';
 
@@ -16,12 +15,6 @@ export const serviceContext = (service: string, cause: Cause, now: number, ahead
   commandId: uuidv7(),
   now: new Date(now).toISOString(),
   ...(aheadMs === undefined ? {} : { aheadMs }),
-});
-
-/** The time of what follows from a stored event alone: whichever process stores it, it is the same. */
-export const timeOf = (metadata: DecodedEvent['metadata']): Required<Pick<CommandContext, 'now' | 'aheadMs'>> => ({
-  now: instantOf(metadata),
-  aheadMs: metadata.aheadMs ?? 0,
 });
 
 export const causedBy = ({ id, metadata }: DecodedEvent): Cause => ({

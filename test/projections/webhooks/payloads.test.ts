@@ -945,6 +945,9 @@ suite('published: the agency', (t) => {
       .gives({ 'team.member_added': { memberId: ben, clientId: null, role: 'viewer' } });
     const identified = workspace('MemberIdentified', { memberId: ben, personId: anna });
     await given(created, owner, joined).when(identified).gives({});
+    await given(created)
+      .when(workspace('SandboxClockMoved', { aheadMs: 60_000 }))
+      .gives({});
     await given(created, owner, joined, identified)
       .when(promoted)
       .gives({ 'team.role_changed': { memberId: ben, clientId: null, role: 'creator', previousRole: 'viewer' } });
@@ -1071,6 +1074,7 @@ suite('published: the whole table', (t) => {
   t('the events without a public type are these: no state that a caller can see changes silently', () => {
     const steps: Readonly<Record<string, readonly string[]>> = {
       'its stream has no endpoint yet': ['workspace/WorkspaceCreated'],
+      'a caller moves the clock for its own tests': ['workspace/SandboxClockMoved'],
       'a step of a protocol, whose result is published': [
         ...['client/ClientNameClaimLapsed', 'clientname/NameClaimed', 'clientname/NameReleased'],
         ...['externalref/ExternalRefClaimed', 'externalref/ExternalRefReleased', 'post/PostExternalRefClaimLapsed'],
