@@ -268,7 +268,7 @@ interface RebuildRow {
   readonly reason: RebuildReason;
   readonly began_at: Date;
   readonly read_to: Date | null;
-  readonly share: number | null;
+  readonly share: number;
   readonly is_following: boolean;
   readonly runs: boolean;
 }
@@ -277,7 +277,8 @@ const rebuildsOf = async (pool: Pool): Promise<ReadonlyMap<string, OpenRebuildSt
   const { rows } = await pool.query<RebuildRow>({
     name: 'reader-rebuilds',
     text: `select name, reason, began_at, read_to, is_following,
-        least(1, position::float8 / nullif(up_to, 0)) as share, ${isRebuilding('name')} as runs
+        case when position is null or up_to = 0 then 0 else least(1, position::float8 / up_to) end as share,
+        ${isRebuilding('name')} as runs
       from ops.rebuilds`,
   });
   return new Map(
@@ -286,7 +287,7 @@ const rebuildsOf = async (pool: Pool): Promise<ReadonlyMap<string, OpenRebuildSt
       {
         ...{ reason: row.reason, since: row.began_at, readTo: row.read_to },
         phase: row.runs ? (row.is_following ? 'following' : 'reading') : null,
-        progress: row.is_following ? 1 : (row.share ?? 0),
+        progress: row.is_following ? 1 : row.share,
       } as const,
     ]),
   );

@@ -498,6 +498,7 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     using _end = { [Symbol.dispose]: () => dies.abort() };
     const reading = await until('the new shape is read', async () => {
       const found = (await of('campaigns'))?.rebuilding;
+      if (found?.readTo === null) equal(found.progress, 0, 'nothing is read yet');
       return Number(found?.progress ?? 0) > 0 ? found : null;
     });
     deepEqual([reading.reason, reading.phase], ['shape_changed', 'reading']);
