@@ -6,7 +6,8 @@ import type { Logger } from '#runtime/process/telemetry.ts';
 import { checkpointAt } from './sign.ts';
 
 /**
- * Signs what each workspace's feed had at the end of each day (UTC) on which it grew, without being asked. The size of an ended
+ * Signs without being asked what each workspace's feed had at the end of each day (UTC) on which it grew, and what a restore left
+ * it, as soon as that begins an epoch. The size of an ended
  * day is the same for every process, so two that sign at once make one checkpoint. The key is stored before the first one:
  * if we die in between, the next round signs with that key. Each checkpoint is a statement of its own: if we die behind one,
  * the next round begins at the day behind it.
@@ -99,6 +100,31 @@ export const signEndedDays = async (
   return signed;
 };
 
+/** Workspaces that an epoch left something, of which no checkpoint says so. */
+const begunSql = `
+select k.workspace_id, k.sequence from ops.feed_kept k
+where k.epoch = $1 and k.sequence > 0 and not exists (
+  select from ops.feed_checkpoints c where c.workspace_id = k.workspace_id and c.epoch = k.epoch and c.size = k.sequence)
+limit ${maxWorkspaces}`;
+
+/** Signs what the newest epoch began with, for at most 1,000 workspaces. @returns how many it signed */
+export const signBegunEpoch = async (
+  { pool, secrets, signal }: Pick<DailyOptions, 'pool' | 'secrets' | 'signal'>,
+  epoch: number,
+  now: number,
+): Promise<number> => {
+  let signed = 0;
+  while (signed < maxSigned && !signal.aborted) {
+    const { rows } = await pool.query<{ readonly workspace_id: string; readonly sequence: string }>(begunSql, [epoch]);
+    for (const { workspace_id: workspaceId, sequence } of rows) {
+      await checkpointAt(pool, secrets, { workspaceId, epoch, size: Number(sequence), now });
+    }
+    signed += rows.length;
+    if (rows.length < maxWorkspaces) break;
+  }
+  return signed;
+};
+
 const isNumbered = async (pool: Pool, head: bigint | null): Promise<boolean> => {
   const { rows } = await pool.query<{ readonly position: string | null }>('select position from ops.feed_position');
   return head === null || BigInt(rows[0]?.position ?? -1) >= head;
@@ -109,13 +135,21 @@ export const signDaily = async (options: DailyOptions): Promise<void> => {
   const { pool, store, signal, logger } = options;
   let head: bigint | null = null;
   let headAt = 0;
-  /** The day before which everything is signed. */
-  let done = 0;
+  /** The day before which everything is signed, and the epoch whose begin is. */
+  let [done, doneEpoch] = [0, 0];
   const rest = (ms: number) => delay(ms, undefined, { signal }).catch(() => undefined);
   while (!signal.aborted) {
     try {
-      const { rows } = await pool.query<{ readonly now: Date }>('select now() as now');
-      const now = rows[0]?.now.getTime() ?? 0;
+      const { rows } = await pool.query<{ readonly now: Date; readonly epoch: number | null }>(
+        'select now() as now, (select max(epoch) from ops.feed_epochs) as epoch',
+      );
+      const [now, epoch] = [rows[0]?.now.getTime() ?? 0, rows[0]?.epoch ?? 0];
+      if (epoch > doneEpoch) {
+        const signed = await signBegunEpoch(options, epoch, now);
+        if (signed > 0) logger.info({ signed, epoch }, 'signed what a restore left the feed');
+        if (signed >= maxSigned) continue;
+        doneEpoch = epoch;
+      }
       if (dayBegin(now - graceMs) > done) {
         if (headAt < dayBegin(now - graceMs)) [head, headAt] = [await store.head(), now];
         if (await isNumbered(pool, head)) {

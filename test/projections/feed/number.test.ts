@@ -1,4 +1,4 @@
-import { deepEqual, equal, notDeepEqual, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, match, notDeepEqual, ok, rejects } from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import pg from 'pg';
@@ -6,7 +6,7 @@ import type { EventStore, EventToAppend, RecordedEvent } from '#contracts/ports/
 import { consistencyProof, inclusionProof, isConsistent, isIncluded, leafOf, rootOf } from '#domain/tree.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { PostgresEventStore } from '#infra/postgres/event-store.ts';
-import { signEndedDays } from '#projections/feed/daily.ts';
+import { signBegunEpoch, signEndedDays } from '#projections/feed/daily.ts';
 import { frontierAt } from '#projections/feed/epochs.ts';
 import { numberEvents } from '#projections/feed/number.ts';
 import { checkpointAt, checkpointsOf } from '#projections/feed/sign.ts';
@@ -395,5 +395,15 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     await spreadOverDays(workspaceId, [2, 4]);
     equal(await signEndedDays({ pool, secrets, signal: going }, Date.now()), 1);
     deepEqual(await signedSizes(workspaceId), [[2, 6]]);
+    // What it left is signed once, as the epoch begins.
+    const begun = () => signBegunEpoch({ pool, secrets, signal: going }, 2, Date.now());
+    deepEqual([await begun(), await begun()], [1, 0]);
+    deepEqual(await signedSizes(workspaceId), [
+      [2, 6],
+      [2, 5],
+    ]);
+    const [, left] = await checkpointsOf(pool, workspaceId, { before: null, limit: 2 });
+    match(left?.note ?? '', /\nepoch 2\nkept 5\n/);
+    equal(await signBegunEpoch({ pool, secrets, signal: going }, 1, Date.now()), 0, 'the first epoch was left nothing');
   });
 });
