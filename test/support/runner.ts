@@ -62,7 +62,9 @@ export async function stopAll(): Promise<void> {
 
 /** Whether a suite of the file declares the option, read from its text: the order is fixed before anything runs. */
 export function declares(file: string, option: 'serial' | 'waits' | 'alone' | 'drawn'): boolean {
-  return new RegExp(`\\bsuite\\(\\s*[^,]+,\\s*\\{[^}]*\\b${option}:\\s*true\\b`).test(readFileSync(file, 'utf8'));
+  const name = `(?:'[^']*'|"[^"]*"|[^,]+)`;
+  const declared = new RegExp(`\\bsuite\\(\\s*${name},\\s*\\{[^}]*\\b${option}:\\s*true\\b`);
+  return declared.test(readFileSync(file, 'utf8'));
 }
 
 /** The longest time limit in milliseconds that the text of the file names, 0 without one. */
