@@ -98,6 +98,25 @@ export interface WalkedTarget extends FoundTarget {
 }
 
 /**
+ * Of the rows that were walked, those that nobody has, numbered for each workspace on each network. `$5` to `$10`: as
+ * `limitsOf` has them. @param at column by which a row is due
+ */
+const rankedSql = (at: string): string => `free as (
+  select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
+  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9', '$10')}
+), ranked as (
+  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.${at}, f.id) as rank
+  from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
+)`;
+
+/** @param platformRooms platform → rows of a workspace that `limits.rooms` does not name */
+const limitsOf = (
+  platformRooms: Readonly<Record<string, number>>,
+  { leaseKind, except, rooms }: SearchLimits,
+  { bySetting, networks }: KeptBack,
+): readonly unknown[] => [JSON.stringify(platformRooms), JSON.stringify(rooms), except, leaseKind, bySetting, networks];
+
+/**
  * Returns at most as many rows of each workspace on each network as the workspace has room for, so that a workspace
  * with a million rows does not fill the answer. NOTE: platforms are compared by `>=` and the row, never by equality:
  * with an equality Postgres could take the order from an index that begins with the time.
@@ -114,13 +133,7 @@ with walked as materialized (
       order by t.platform ${direction}, t.next_action_at ${direction}, t.id ${direction}
       limit n.rows) s
   ) t
-), free as (
-  select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
-  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9', '$10')}
-), ranked as (
-  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.next_action_at, f.id) as rank
-  from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
-)
+), ${rankedSql('next_action_at')}
 select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.platform, r.revision,
   r.next_action_at as "dueAt", r.next_action_at::text as at, false as "isEdge"
 from ranked r where r.rank <= r.room + ${spareRows}
@@ -137,7 +150,7 @@ export const walkDueTargets = (
   direction: 'asc' | 'desc',
   steps: readonly WalkStep[],
   platformRooms: Readonly<Record<string, number>>,
-  { leaseKind, except, rooms }: SearchLimits,
+  limits: SearchLimits,
   held: KeptBack,
 ): Promise<readonly WalkedTarget[]> =>
   search<WalkedTarget>(pool, `publisher-due-${direction}`, walkSql(direction), [
@@ -145,12 +158,7 @@ export const walkDueTargets = (
     steps.map(({ at }) => at),
     steps.map(({ id }) => id),
     steps.map(({ rows }) => rows),
-    JSON.stringify(platformRooms),
-    JSON.stringify(rooms),
-    except,
-    leaseKind,
-    held.bySetting,
-    held.networks,
+    ...limitsOf(platformRooms, limits, held),
   ]);
 
 /** States in which a target may have work at a time of its own. */
@@ -174,13 +182,7 @@ with walked as materialized (
       and p.due_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond' and p.next_action_at is not null
       and (p.retry_at is null or p.retry_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond')
     order by p.due_at, p.id limit ${movedRows}) t
-), free as (
-  select w.*, coalesce(($6::jsonb ->> (w.workspace_id::text || w.platform))::int, ($5::jsonb ->> w.platform)::int) as room
-  from walked w where w.id not in (select unnest($7::uuid[])) and not ${isHeld('w', '$9', '$10')}
-), ranked as (
-  select f.*, row_number() over (partition by f.workspace_id, f.platform order by f.at, f.id) as rank
-  from free f where f.room > 0 and not ${isTaken('f.id', '$8')}
-)
+), ${rankedSql('at')}
 select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.platform, r.revision,
   r.at - r.ahead_ms * interval '1 millisecond' as "dueAt", r.at::text as at, false as "isEdge"
 from ranked r where r.rank <= r.room + ${spareRows}`;
@@ -191,7 +193,7 @@ export const movedDueTargets = (
   clocks: readonly { readonly workspaceId: string; readonly aheadMs: number }[],
   before: Date,
   platformRooms: Readonly<Record<string, number>>,
-  { leaseKind, except, rooms }: SearchLimits,
+  limits: SearchLimits,
   held: KeptBack,
 ): Promise<readonly WalkedTarget[]> =>
   search<WalkedTarget>(pool, 'publisher-due-moved', movedSql, [
@@ -199,12 +201,7 @@ export const movedDueTargets = (
     clocks.map(({ aheadMs }) => aheadMs),
     before,
     Object.keys(platformRooms),
-    JSON.stringify(platformRooms),
-    JSON.stringify(rooms),
-    except,
-    leaseKind,
-    held.bySetting,
-    held.networks,
+    ...limitsOf(platformRooms, limits, held),
   ]);
 
 /** Where a walk continues; null: it begins at the newest row. */
