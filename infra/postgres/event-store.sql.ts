@@ -177,17 +177,3 @@ export const statements = (s: string) => ({
   /** Not the sequence: that is ahead of the commits. */
   head: `select max(position) from ${s}.event_rows`,
 });
-
-/** Array literal of texts; numbers and uuids need no quotes and are joined unchanged. */
-export const textArray = (values: readonly (string | null)[]): string => {
-  let literal = '{';
-  for (const value of values) {
-    if (literal.length > 1) literal += ',';
-    if (value === null) literal += 'NULL';
-    else literal += /["\\]/.test(value) ? `"${value.replace(/["\\]/g, '\\$&')}"` : `"${value}"`;
-  }
-  return `${literal}}`;
-};
-
-export const plainArray = (values: readonly (number | bigint | string | null)[]): string =>
-  `{${values.map((value) => value ?? 'NULL').join(',')}}`;

@@ -1,5 +1,6 @@
 /** The event store in a Postgres schema, with the semantics of EventStoreDB. `event-writer.ts` writes it. */
 import type pg from 'pg';
+import { textArray } from '#contracts/base/array-literals.ts';
 import { pause } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
@@ -15,7 +16,7 @@ import {
 import { LogError } from '#contracts/ports/log.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { defaultPartitions } from '#schemas/topics.ts';
-import { appendGroup, statements, tables, textArray } from './event-store.sql.ts';
+import { appendGroup, statements, tables } from './event-store.sql.ts';
 import { EventTail, readTail } from './event-tail.ts';
 import { EventWriter } from './event-writer.ts';
 import { unpackedView } from './packing/packing.sql.ts';

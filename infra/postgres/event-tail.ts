@@ -5,10 +5,11 @@
 
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { textArray } from '#contracts/base/array-literals.ts';
 import { pause } from '#contracts/base/pause.ts';
 import { maxAppendBytes } from '#contracts/ports/event-store.ts';
 import type { Topic } from '#schemas/topics.ts';
-import { channelOf, statements, textArray } from './event-store.sql.ts';
+import { channelOf, statements } from './event-store.sql.ts';
 import { backoffMs, bigintTypes, defaultConnectMs, keepAlive, limitAnswers } from './pool.ts';
 import { behindEvent, type EventRow, type TailEvent, toEvent } from './stored-event.ts';
 

@@ -5,6 +5,7 @@
  */
 import { Socket } from 'node:net';
 import pg from 'pg';
+import { plainArray, textArray } from '#contracts/base/array-literals.ts';
 import {
   type AppendResult,
   EventStoreError,
@@ -12,7 +13,7 @@ import {
   type ExpectedRevision,
 } from '#contracts/ports/event-store.ts';
 import { conflict } from '#infra/append-rules.ts';
-import { plainArray, statements, textArray } from './event-store.sql.ts';
+import { statements } from './event-store.sql.ts';
 import { bigintTypes, isAccessDenied, isConnectionLost, keepAlive, limitGoodbye, setSession } from './pool.ts';
 import { toColumns } from './stored-event.ts';
 

@@ -1,9 +1,10 @@
 /** An event as its row holds it. */
+
+import { plainArray, textArray } from '#contracts/base/array-literals.ts';
 import { type EventToAppend, type RecordedEvent, workspaceOf } from '#contracts/ports/event-store.ts';
 import type { LogRecord } from '#contracts/ports/log.ts';
 import { topicOf } from '#schemas/events.ts';
 import { partitionOf, type Topic } from '#schemas/topics.ts';
-import { plainArray, textArray } from './event-store.sql.ts';
 import { type Known, packingVersion } from './packing/form.ts';
 import { pack } from './packing/pack.ts';
 import { unpack } from './packing/unpack.ts';

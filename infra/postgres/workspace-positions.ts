@@ -3,7 +3,7 @@
  * in Postgres, filled from the store's total order by one process. The tables can be emptied and filled again.
  */
 import type pg from 'pg';
-import { plainArray, textArray } from './event-store.sql.ts';
+import { plainArray, textArray } from '#contracts/base/array-literals.ts';
 import { bigintTypes } from './pool.ts';
 import { forgetInPieces } from './workspace-index.sql.ts';
 

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { plainArray, textArray } from '#contracts/base/array-literals.ts';
 import { BoundedMap } from '#contracts/base/bounded-map.ts';
 import { type EventStore, EventStoreError, type RecordedEvent, workspaceOf } from '#contracts/ports/event-store.ts';
 import { emptyFrontier, type Frontier, leafOf } from '#domain/tree.ts';
@@ -186,12 +187,15 @@ class Numbers {
   /** The client of a stream is the one that its newest event names: most streams name it in the first alone. */
   async #loadClients(events: readonly RecordedEvent[]): Promise<void> {
     const unknown = new Set<string>();
+    const here = new Set<string>();
     for (const event of events) {
       const named = clientIn(event);
-      if (named !== undefined) this.#clients.set(event.stream, named);
-      else if (!this.#clients.has(event.stream)) unknown.add(event.stream);
+      if (named !== undefined) {
+        this.#clients.set(event.stream, named);
+        here.add(event.stream);
+      } else if (!this.#clients.has(event.stream)) unknown.add(event.stream);
     }
-    for (const event of events) if (clientIn(event) !== undefined) unknown.delete(event.stream);
+    for (const stream of here) unknown.delete(stream);
     if (unknown.size === 0) return;
     const { rows } = await this.#pool.query<{ stream: string; client_id: string | null }>(
       `select distinct on (stream) stream, client_id from ops.feed_events where stream = any($1::text[])
@@ -203,21 +207,22 @@ class Numbers {
   }
 
   async #store({ rows, kept, heads }: Written, { position, id }: RecordedEvent): Promise<boolean> {
-    const each = <T>(of: (row: Numbered) => T): readonly T[] => rows.map(of);
+    const each = (of: (row: Numbered) => string | number | bigint | null): string => plainArray(rows.map(of));
     const { rowCount } = await this.#pool.query({
       name: 'feed-number',
       text: numberSql,
       values: [
         ...[position, id, this.#reached.position, this.#reached.restoredAt],
         ...[each((one) => one.workspaceId), each((one) => one.sequence), each(({ event }) => event.position)],
-        ...[each(({ event }) => event.id), each(({ event }) => event.stream), each(({ event }) => event.revision)],
-        ...[each(({ event }) => event.type), each((one) => one.at), each((one) => one.clientId)],
+        ...[each(({ event }) => event.id), textArray(rows.map(({ event }) => event.stream))],
+        ...[each(({ event }) => event.revision), textArray(rows.map(({ event }) => event.type))],
+        ...[each((one) => one.at), each((one) => one.clientId)],
         each(({ hash }) => hash.toString('hex')),
-        ...[kept.map((one) => one.workspaceId), kept.map(({ level }) => level), kept.map(({ index }) => index)],
-        kept.map(({ hash }) => hash.toString('hex')),
-        ...[[...heads.keys()], [...heads.values()].map(({ frontier }) => frontier.size)],
-        [...heads.values()].map(({ at }) => new Date(at).toISOString()),
-        [...heads.values()].map(({ frontier }) => Buffer.concat(frontier.hashes).toString('hex')),
+        ...[plainArray(kept.map((one) => one.workspaceId)), plainArray(kept.map(({ level }) => level))],
+        ...[plainArray(kept.map(({ index }) => index)), plainArray(kept.map(({ hash }) => hash.toString('hex')))],
+        ...[plainArray([...heads.keys()]), plainArray([...heads.values()].map(({ frontier }) => frontier.size))],
+        plainArray([...heads.values()].map(({ at }) => new Date(at).toISOString())),
+        plainArray([...heads.values()].map(({ frontier }) => Buffer.concat(frontier.hashes).toString('hex'))),
       ],
     });
     if (rowCount !== 1) return false;
@@ -260,7 +265,14 @@ const clientIn = ({ stream, data }: RecordedEvent): string | null | undefined =>
   if (kind === 'client') return stream.slice('client-'.length);
   if (kind === 'grant') return null;
   const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength);
-  if (!bytes.includes(member)) return undefined;
+  const at = bytes.indexOf(member);
+  if (at < 0) return undefined;
+  const inner = bytes.indexOf('{', 1);
+  if (inner < 0 || inner > at) {
+    // Ahead of the first object inside it, the member is the event's own: nothing else has to be read.
+    const from = at + member.length;
+    return uuid.exec(bytes.toString('latin1', from, from + 38))?.[1] ?? null;
+  }
   const named = (JSON.parse(bytes.toString('utf8')) as { readonly clientId?: unknown }).clientId;
   if (named === undefined) return undefined;
   return typeof named === 'string' && uuid.test(`"${named}"`) ? named : null;

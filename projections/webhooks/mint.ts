@@ -1,8 +1,8 @@
 import { DatabaseError, type Pool, type PoolClient } from 'pg';
+import { plainArray } from '#contracts/base/array-literals.ts';
 import { type Move, NotMoved, notMoved } from '#runtime/consuming/positions.ts';
 import { Unavailable } from '#runtime/eventing/domain-store.ts';
 import { ensureFunctions } from '#runtime/postgres/migrate.ts';
-import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { ensurePartitions, forgetPartitions, hasPartition } from './tables.ts';
 
 /**

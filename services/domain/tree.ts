@@ -163,11 +163,25 @@ export interface Leaf {
 
 /** The hash of an event as the store's port returns it: no position, no time of the store, nothing of how it is packed. */
 export const leafOf = ({ id, stream, revision, type, data, metadata }: Leaf): Hash => {
-  const parts = [id, stream, String(revision), type, data, metadata].flatMap((part) => {
-    const bytes = typeof part === 'string' ? Buffer.from(part, 'utf8') : part;
-    const length = Buffer.alloc(8);
-    length.writeBigUInt64BE(BigInt(bytes.length));
-    return [length, bytes];
-  });
-  return leafHash(Buffer.concat(parts));
+  const texts = [id, stream, String(revision), type];
+  const room = texts.reduce(
+    (sum, text) => sum + 8 + Buffer.byteLength(text),
+    1 + 8 + data.length + 8 + metadata.length,
+  );
+  const bytes = Buffer.allocUnsafe(room);
+  let at = leafMark.copy(bytes);
+  const lengthOf = (length: number): void => {
+    // 64 bits; of no leaf more than the lower 32.
+    at = bytes.writeUInt32BE(length, bytes.writeUInt32BE(0, at));
+  };
+  for (const text of texts) {
+    lengthOf(Buffer.byteLength(text));
+    at += bytes.write(text, at);
+  }
+  for (const part of [data, metadata]) {
+    lengthOf(part.length);
+    bytes.set(part, at);
+    at += part.length;
+  }
+  return hash('sha256', bytes, 'buffer');
 };

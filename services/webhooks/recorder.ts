@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
+import { plainArray } from '#contracts/base/array-literals.ts';
 import { type BackOff, backOff } from '#contracts/base/back-off.ts';
-import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInfrastructureFault } from '#runtime/process/faults.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';

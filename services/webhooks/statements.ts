@@ -1,7 +1,7 @@
 import type { Pool, PoolClient } from 'pg';
+import { plainArray } from '#contracts/base/array-literals.ts';
 import type { Leased } from '#projections/webhooks/handover.ts';
 import { ensureFunctions } from '#runtime/postgres/migrate.ts';
-import { plainArray } from '#runtime/postgres/plain-array.ts';
 import { functions, version } from './functions.sql.ts';
 
 /** The sender's calls of the functions in functions.sql.ts, which work on the queue. */

@@ -236,6 +236,13 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
     await store.append('post-2', 'none', [
       eventOf(workspaceId, 'PostDrafted', { text: 'it says "clientId": nothing' }),
     ]);
+    // Of an object inside the event it is another's.
+    await store.append('post-3', 'none', [
+      eventOf(workspaceId, 'PostDrafted', { app: { clientId: other } }),
+      eventOf(workspaceId, 'PostEdited', { app: { clientId: other }, clientId }),
+    ]);
+    await store.append('post-4', 'none', [eventOf(workspaceId, 'PostDrafted', { app: { clientId: other } })]);
+    await store.append('post-5', 'none', [eventOf(workspaceId, 'PostDrafted', { clientId: { clientId } })]);
     await numbered(store);
     // Another process knows no stream yet.
     await store.append('post-1', 1n, [eventOf(workspaceId, 'PostEdited')]);
@@ -249,6 +256,10 @@ suite('the feed', { timeoutMs: 120_000 }, (t) => {
         ['media-1', null],
         ['grant-1', null],
         ['post-2', null],
+        ['post-3', clientId],
+        ['post-3', clientId],
+        ['post-4', null],
+        ['post-5', null],
       ],
       ['post-1', clientId],
     ]);
