@@ -20,7 +20,7 @@ import { saysNoOther } from './builds.ts';
 import { analyticsAtRest, checkAnalytics } from './check-analytics.ts';
 import { checkComments } from './check-comments.ts';
 import { checkHooks, hooksAtRest } from './check-hooks.ts';
-import { checkInsights, insightsAtRest } from './check-insights.ts';
+import { askedFigures, checkInsights } from './check-insights.ts';
 import { type Live, LiveCheck } from './check-live.ts';
 import { checkMedia, mediaAtRest } from './check-media.ts';
 import { checkReports, reportsAtRest } from './check-reports.ts';
@@ -137,10 +137,8 @@ export const untilQuiet = async (checked: Checked, limitMs: number): Promise<rea
       left = ['media files are worked on'];
       continue;
     }
-    if (!(await insightsAtRest(checked.pool))) {
-      left = ['figures are asked for'];
-      continue;
-    }
+    left = await askedFigures(checked.pool);
+    if (left.length > 0) continue;
     if (!(await analyticsAtRest(checked.pool))) {
       left = ['figures are counted'];
       continue;

@@ -26,6 +26,7 @@ import type { Random } from '#test/support/seed.ts';
 import { timesEnv } from '#test/support/times.ts';
 import { until } from '#test/support/until.ts';
 import { type Checked, openTargets } from './check.ts';
+import { restingAccounts } from './check-insights.ts';
 import { Desk } from './desk.ts';
 import { keepEnds } from './ends.ts';
 import { Hooks } from './hooks.ts';
@@ -642,11 +643,20 @@ export class FaultWorld {
     if (live === null) throw new Error('there are no live accounts here');
     const { linkedin } = live.networks.others;
     const newer = String(Number(this.#env.LINKEDIN_VERSION ?? '202608') + 1);
+    // The figures of a post that has just gone out come due while nobody answers the version.
+    const out = linkedin.posts().length;
+    await until('a post is out on LinkedIn', async () => {
+      await live.load.run('text', 'linkedin');
+      return until('it is out', () => linkedin.posts().length > out, { withinMs: 1_500 }).catch(() => false);
+    });
     linkedin.onlyVersion(newer);
     await until('LinkedIn refuses the version', async () => {
       await live.load.run('text', 'linkedin');
       return linkedin.refusedVersion();
     });
+    // On a busy machine all may have been read before.
+    const putOff = async () => (await restingAccounts(this.adapters.pool, 'linkedin')) > 0;
+    await until('its figures rest', putOff, { withinMs: 1_500 }).catch(() => undefined);
     this.#env.LINKEDIN_VERSION = newer;
     const asking = [...this.roles.values()].filter(
       ({ name, isBegun }) => isBegun && /^(publisher|insights|api|outcomes)/.test(name),
