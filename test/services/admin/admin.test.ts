@@ -461,7 +461,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       const dies = (point: string) => typed('rebuild all', { POSTLINE_FAULT: point });
       for (const point of [
         ...['rebuild:all-noted', 'rebuild:all-opened', 'rebuild:all-read'],
-        ...['rebuild:before-consume', 'rebuild:before-switch'],
+        ...['rebuild:indexed', 'rebuild:before-consume', 'rebuild:before-switch'],
       ]) {
         const died = await dies(point);
         assert.equal(died.signal, 'SIGKILL', died.output);
