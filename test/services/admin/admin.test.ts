@@ -85,7 +85,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           consoleUrl: args.startsWith('network call') ? api.url('') : 'http://console.test',
           mediaQuota: 1_000,
           eventStore: adapters.store,
-          eraseEvents: adapters.eraseEvents,
+          eraser: adapters.eraser,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
           line: async (text) => void notes.push(text),
