@@ -164,7 +164,7 @@ const Proof = Type.Array(Base64('Base64 of SHA-256.'), {
 
 export const FeedProofParams = Type.Object({
   sequence: Type.String({
-    ...{ pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$', expects: 'a sequence, such as 250, or a cursor, such as 1.250' },
+    ...{ pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$', expects: 'a sequence or a cursor, such as 1.250' },
     description:
       'Cursor of the event, or its sequence alone, which means the event that has it now. After a restore only the cursor tells the two apart.',
     examples: ['1.250'],
@@ -197,7 +197,10 @@ export const FeedProof = Named(
 
 export const FeedGrowthParams = Type.Object({
   size: Type.String({
-    ...{ pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$', expects: 'a number of events, such as 200, or 1.200' },
+    ...{
+      pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$',
+      expects: 'a number of events, behind its epoch or alone, such as 1.200',
+    },
     description:
       'Size of the checkpoint that was kept, behind its epoch and a point; without them the size in the newest epoch is meant.',
     examples: ['1.200'],

@@ -65,7 +65,7 @@ const isSigned = (note: string, verifiers: readonly string[]): boolean => {
 };
 
 /** What an event of the feed says, and what the store says of the event that has this place. */
-const toldOf = (one: Event) => [
+const shownOf = (one: Event) => [
   ...[one.sequence, one.id, one.stream, one.revision, one.type, one.schemaVersion, one.occurredAt],
   ...[one.actor, one.correlationId, one.causationId, one.commandId],
 ];
@@ -79,7 +79,7 @@ const storedOf = ({ id, stream, revision, type, metadata }: RecordedEvent, at: n
 
 /** @throws where the feed lacks an event of the store, or says another thing of it */
 const holdAll = (events: readonly Event[], stored: readonly RecordedEvent[]): void =>
-  deepEqual(events.map(toldOf), stored.map(storedOf));
+  deepEqual(events.map(shownOf), stored.map(storedOf));
 
 suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
   let world: World;
