@@ -4,7 +4,7 @@ import type { ClickHouseClient } from '@clickhouse/client';
 import type pg from 'pg';
 import { within } from '#contracts/base/pause.ts';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventEraser, EventStore } from '#contracts/ports/event-store.ts';
 import { type Log, LogError, type LogWriter } from '#contracts/ports/log.ts';
 import { SetupError } from '#contracts/ports/setup-error.ts';
 import { type BlobConfig, openBlobs } from './blob/index.ts';
@@ -85,8 +85,7 @@ export interface Adapters {
   readonly log: Log;
   /** Reports appends of any process; null where the event store cannot. */
   readonly changes: Pick<EventTail, 'version' | 'changed'> | null;
-  /** Erases events at these positions for ever; null where the event store cannot. */
-  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
+  readonly eraser: EventEraser;
   readonly dataKeys: PostgresDataKeys;
   readonly credentials: PostgresCredentials;
   readonly attempts: PostgresConnectAttempts;
@@ -160,7 +159,8 @@ export const openAdapters = async ({
     // Commands of an operator go on with it; a process would read half a workspace.
     if (decidesKeys) await requireNoImport(pool);
     const postgres = eventStoreUrl === null ? await shareStore(url, partitions, warn) : null;
-    const { store, release, keepWorkspaceIndex } = postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
+    const { store, eraser, release, keepWorkspaceIndex } =
+      postgres ?? (await openEventStoreDb(eventStoreUrl ?? '', url, pool));
     closers.push(release);
     if (eventStoreUrl !== null) await askEventStoreDb(eventStoreUrl, store);
     const { kafkaReplicationFactor: factor, kafkaMinInSyncReplicas: minInSync } = config;
@@ -184,9 +184,8 @@ export const openAdapters = async ({
     const silent: Adapters['silent'] = (ask = { analytics: true }) =>
       silentDependencies(config, blobs, ask.analytics ? analytics : null);
     const changes = postgres?.store.tail ?? null;
-    const eraseEvents = postgres === null ? null : (at: readonly bigint[]) => postgres.store.eraseAt(at);
     return {
-      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, eraseEvents, dataKeys, blobs, analytics },
+      ...{ databaseUrl: url, pool, store, keepWorkspaceIndex, log, changes, eraser, dataKeys, blobs, analytics },
       ...{ credentials, attempts, connectCodes, pushedPosts, appLimits, openLogWriter, silent, close },
       openPool: (answerMs) => openPool({ url, max: config.poolSize, name, answerMs }),
       inOneProcess: (options, work) => runInOneProcess({ ...options, url }, work),
@@ -309,7 +308,7 @@ const openEventStoreDb = async (esdbUrl: string, url: string, pool: pg.Pool): Pr
   const index = new WorkspacePositions(pool);
   const store = new EventStoreDbStore({ url: esdbUrl, index });
   return {
-    store,
+    ...{ store, eraser: store },
     release: () => store.close(),
     keepWorkspaceIndex: (options) =>
       runInOneProcess({ ...options, url, name: 'workspace index' }, (signal) =>
@@ -328,7 +327,7 @@ const askEventStoreDb = (url: string, store: EventStore): Promise<unknown> => {
 };
 
 /** An event store, its release, and the process that fills its index of workspaces. */
-type OpenStore = Pick<Adapters, 'store' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
+type OpenStore = Pick<Adapters, 'store' | 'eraser' | 'keepWorkspaceIndex'> & { release(): Promise<void> };
 
 interface SharedStore {
   readonly opening: Promise<PostgresEventStore>;
@@ -354,7 +353,7 @@ const shareStore = async (url: string, partitions: number, warn: (line: string) 
   try {
     const store = await shared.opening;
     return {
-      store,
+      ...{ store, eraser: store },
       release: async () => (leave() ? store.close() : undefined),
       keepWorkspaceIndex: (options: KeeperOptions) => store.keepWorkspaceIndex(options),
     };

@@ -9,6 +9,7 @@ import { runAnalytics } from './analytics/run.ts';
 import { runProjections } from './engine/run.ts';
 import { migrate as migrateReadModels } from './engine/tables.ts';
 import { signDaily } from './feed/daily.ts';
+import { eraseInTime } from './feed/erasure.ts';
 import { numberEvents } from './feed/number.ts';
 
 /** @returns names of read models (empty = all, null = none), and whether the arguments name the analytics */
@@ -49,9 +50,14 @@ await runProcess({
       const ended = new AbortController();
       const feed = { store, pool, logger, signal: AbortSignal.any([ending, ended.signal]) };
       const signing = signDaily({ ...feed, secrets });
+      const { dataKeys, blobs, eraser } = adapters;
+      const erasing = eraseInTime({
+        ...{ ...feed, eventStore: store, analytics: client, clock: Date.now },
+        ...{ secrets, dataKeys, blobs, eraser },
+      });
       await numberEvents(feed).finally(async () => {
         ended.abort();
-        await signing;
+        await Promise.all([signing, erasing]);
       });
     });
     await Promise.all([

@@ -178,3 +178,16 @@ export async function* streamPages(
     from = last.revision + 1n;
   }
 }
+
+/** Erases what events say, where a workspace ends. */
+export interface EventEraser {
+  /**
+   * Erases these, and all that follows in their streams, which belong to one workspace. What is erased already stays so: after a
+   * death the call is repeated. @throws EventStoreError
+   */
+  erase(events: readonly RecordedEvent[]): Promise<void>;
+  /** Drops what the store keeps to find the events of a workspace, once they are erased. */
+  forget(workspaceId: string): Promise<void>;
+  /** What stays of them after all, and until when: a line of the receipt. Null: nothing does. */
+  readonly stays: string | null;
+}

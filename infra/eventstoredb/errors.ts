@@ -61,9 +61,11 @@ export const readErrorOf = (raw: unknown): EventStoreError => {
   return new EventStoreError(forEver ? 'access_denied' : 'unavailable', messageOf(error), options);
 };
 
-/** Whether an error of the port means that an operator deleted the stream. */
-export const isDeletedStream = (error: unknown): boolean =>
-  error instanceof EventStoreError && typed(error.cause) instanceof db.StreamDeletedError;
+/** Whether the stream was deleted for ever, by an error of the client. */
+export const isDeleted = (raw: unknown): boolean => typed(raw) instanceof db.StreamDeletedError;
+
+/** Whether an error of the port means that the stream was deleted for ever: by an operator, or by an erasure. */
+export const isDeletedStream = (error: unknown): boolean => error instanceof EventStoreError && isDeleted(error.cause);
 
 /** Whether the client drops its connection after this error; after any other a broken one may stay. */
 export const reconnects = (raw: unknown): boolean => {

@@ -10,6 +10,7 @@ import { type BackOff, backOff } from '#contracts/base/back-off.ts';
 import { within } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
+  type EventEraser,
   type EventStore,
   EventStoreError,
   type EventToAppend,
@@ -18,10 +19,11 @@ import {
   type RecordedEvent,
   type SubscriptionItem,
   type WorkspacePage,
+  workspaceOf,
 } from '#contracts/ports/event-store.ts';
 import { checkAppend } from '#infra/append-rules.ts';
 import { disposeClient, guardedClient, openRead, ready } from '#infra/eventstoredb/client.ts';
-import { isAboutPosition, readErrorOf, reconnects, refusalOf } from '#infra/eventstoredb/errors.ts';
+import { isAboutPosition, isDeleted, readErrorOf, reconnects, refusalOf } from '#infra/eventstoredb/errors.ts';
 import {
   allRequest,
   eventOf,
@@ -68,7 +70,21 @@ const appendWaits: BackOff = { firstMs: 50, maxMs: 1_000 };
 const subscribeWaits: BackOff = { firstMs: 100, maxMs: 5_000 };
 const readWaits: BackOff = { firstMs: 50, maxMs: 400 };
 
-export class EventStoreDbStore implements EventStore {
+/** Streams that are deleted at once. */
+const deletesAtOnce = 8;
+const nobody: ReadonlySet<string> = new Set();
+
+/** What is left of an event of an erased workspace: its place and its id, as the other store leaves them. */
+const erasedEvent = (event: RecordedEvent): RecordedEvent => ({
+  ...event,
+  ...{ stream: `erased-${event.position}`, revision: 0n, type: 'Erased' },
+  ...{ data: Buffer.from('{}'), metadata: Buffer.from('{}') },
+});
+
+export class EventStoreDbStore implements EventStore, EventEraser {
+  /** In words of the receipt. */
+  readonly stays =
+    'keeps in EventStoreDB a tombstone of each stream, which has its name, and until a scavenge of every node the bytes of the events, which this installation reads no more';
   readonly #url: string;
   readonly #attemptMs: number;
   readonly #appendMs: number;
@@ -143,6 +159,7 @@ export class EventStoreDbStore implements EventStore {
   async readAll(options: ReadStart & { readonly limit: number }) {
     const { limit } = options;
     const found: RecordedEvent[] = [];
+    const erased = await this.#erased();
     let at = options.from ?? options.after;
     let inclusive = options.from !== undefined;
     while (found.length < limit) {
@@ -151,7 +168,7 @@ export class EventStoreDbStore implements EventStore {
       const events = await this.#page(at, count);
       for (const event of events) {
         const isBehind = at === null || event.position > at || (inclusive && event.position === at);
-        if (isBehind && !isSystem(event) && found.length < limit) found.push(event);
+        if (isBehind && !isSystem(event) && found.length < limit) found.push(this.#readable(event, erased));
       }
       if (events.length < count) break;
       at = events.at(-1)?.position ?? at;
@@ -206,9 +223,11 @@ export class EventStoreDbStore implements EventStore {
           if (event !== null) {
             // A broken server may repeat events.
             if (isSystem(event) || (taken !== null && event.position <= taken)) continue;
+            // Before the event counts as taken: where this fails, the next subscription begins with it.
+            const shown = this.#readable(event, await this.#erased());
             taken = event.position;
             last = event;
-            yield { kind: 'event', event };
+            yield { kind: 'event', event: shown };
           } else if (response.hasCaughtUp()) yield { kind: 'caughtUp' };
           if (ended.aborted) return;
         }
@@ -222,6 +241,58 @@ export class EventStoreDbStore implements EventStore {
         cancel();
       }
     }
+  }
+
+  /** Deletes the streams of these events for ever: a soft delete would keep the last event of each through every scavenge. */
+  async erase(events: readonly RecordedEvent[]): Promise<void> {
+    const streams = [...new Set(events.map(({ stream }) => stream))];
+    for (let at = 0; at < streams.length; at += deletesAtOnce) {
+      await Promise.all(streams.slice(at, at + deletesAtOnce).map((stream) => this.#tombstone(stream)));
+    }
+  }
+
+  async forget(workspaceId: string): Promise<void> {
+    await this.#places?.remove(workspaceId);
+  }
+
+  /** @throws EventStoreError; a stream that is deleted already stays so */
+  async #tombstone(stream: string): Promise<void> {
+    const until = performance.now() + this.#appendMs;
+    for (let attempt = 0; ; attempt++) {
+      this.#checkOpen();
+      const client = this.#appends;
+      try {
+        await within(
+          this.#attemptMs,
+          ready(client).then(() => client.tombstoneStream(stream, { deadline: this.#attemptMs })),
+          () => {
+            throw new TimedOut(`no answer within ${this.#attemptMs} ms`);
+          },
+        );
+        return;
+      } catch (error) {
+        if (isDeleted(error)) return;
+        const known = readErrorOf(error);
+        const pause = backOff(attempt, appendWaits);
+        if (known.code !== 'unavailable' || performance.now() + pause > until) throw known;
+        if (error instanceof TimedOut || !reconnects(error)) this.#replace(client);
+        await sleep(pause, undefined, { signal: this.#closed.signal }).catch(() => {});
+      }
+    }
+  }
+
+  /** @throws EventStoreError `unavailable` */
+  async #erased(): Promise<ReadonlySet<string>> {
+    return (
+      this.#places?.erased().catch((cause: unknown) => {
+        throw new EventStoreError('unavailable', 'which workspaces were erased could not be read', { cause });
+      }) ?? nobody
+    );
+  }
+
+  #readable(event: RecordedEvent, erased: ReadonlySet<string>): RecordedEvent {
+    const workspaceId = erased.size === 0 ? null : workspaceOf(event.metadata);
+    return workspaceId !== null && erased.has(workspaceId) ? erasedEvent(event) : event;
   }
 
   async ping(): Promise<void> {

@@ -4,6 +4,7 @@ import { textArray } from '#contracts/base/array-literals.ts';
 import { pause } from '#contracts/base/pause.ts';
 import {
   type AppendResult,
+  type EventEraser,
   type EventStore,
   EventStoreError,
   type EventToAppend,
@@ -199,7 +200,8 @@ export const migrateEvents = async (
   );
 };
 
-export class PostgresEventStore implements EventStore {
+export class PostgresEventStore implements EventStore, EventEraser {
+  readonly stays = null;
   /** The process's only tail; the embedded log reads it too. */
   readonly tail: EventTail;
   readonly pool: pg.Pool;
@@ -244,15 +246,18 @@ export class PostgresEventStore implements EventStore {
    * Takes all that events say out of their rows, for ever. What is left is that there was an event, so that readers which have
    * reached one of these positions go on behind it: no stream has it, and no workspace. A repeat changes nothing.
    */
-  async eraseAt(positions: readonly bigint[]): Promise<void> {
+  async erase(events: readonly Pick<RecordedEvent, 'position'>[]): Promise<void> {
     await this.pool.query(
       `with gone as (delete from ${this.#schema}.workspace_events where position = any($1::int8[]))
        update ${this.#schema}.event_rows set stream = 'erased-' || position, revision = 0, type = 'Erased', data = '{}',
          metadata = '{}', topic = null, partition = null, partition_key = 'erased', workspace = null, packing = null,
          unpacked_bytes = null where position = any($1::int8[])`,
-      [positions],
+      [events.map(({ position }) => position)],
     );
   }
+
+  /** The rows that find the events went with them. */
+  async forget(): Promise<void> {}
 
   async append(stream: string, expected: ExpectedRevision, events: readonly EventToAppend[]): Promise<AppendResult> {
     return this.#writer.append(stream, expected, events, checkAppend(stream, expected, events));

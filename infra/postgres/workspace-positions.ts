@@ -32,8 +32,14 @@ export interface FoundPositions {
   readonly isCut: boolean;
 }
 
+/** Rows that one statement takes out. */
+const removedAtOnce = 10_000;
+/** For so long a reading of the erased workspaces stands, milliseconds. */
+const erasedMs = 1_000;
+
 export class WorkspacePositions {
   readonly #pool: pg.Pool;
+  #erased: { readonly at: number; readonly ids: ReadonlySet<string> } | null = null;
 
   constructor(pool: pg.Pool) {
     this.#pool = pool;
@@ -109,6 +115,25 @@ export class WorkspacePositions {
     );
     const isCut = positions.length === limit || positions.length < Number(rows[0]?.[5] ?? 0);
     return { reached: asReached(rows[0]), positions, isCut };
+  }
+
+  /** Takes all of a workspace out, in pieces: its events were erased. */
+  async remove(workspaceId: string): Promise<void> {
+    const text = `delete from ops.workspace_events where workspace = $1::uuid and position = any(array(
+      select position from ops.workspace_events where workspace = $1::uuid limit ${removedAtOnce}))`;
+    while (((await this.#pool.query(text, [workspaceId])).rowCount ?? 0) === removedAtOnce);
+  }
+
+  /** Workspaces whose erasure has ended, as they were a second ago at most. The store has the bytes of their events still. */
+  async erased(): Promise<ReadonlySet<string>> {
+    const at = performance.now();
+    if (this.#erased !== null && at < this.#erased.at + erasedMs) return this.#erased.ids;
+    const { rows } = await this.#pool.query<{ id: string }>({
+      name: 'places-erased',
+      text: 'select workspace_id::text as id from ops.workspace_erasures where receipt is not null',
+    });
+    this.#erased = { at, ids: new Set(rows.map(({ id }) => id)) };
+    return this.#erased.ids;
   }
 
   /** Deletes the rows of another history in pieces; until it is filled again, the index is empty. */

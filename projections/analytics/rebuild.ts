@@ -85,13 +85,17 @@ export const analyticsIntake = (options: IngestOptions, version: number, after: 
   const ingester = new Ingester(client, pool, version);
   return {
     ...{ name: 'analytics', kinds: new Set(kinds), after },
-    apply: async (records) => {
-      const events = await codec.decodeAll(records);
-      await inTransaction(pool, async (tx) => {
-        const failure = await ingester.apply(tx, events.map(observationOf));
-        if (failure !== null) throw new Error(`replay of analytics cannot go on: ${failure.reason}`);
-        return { commit: true, result: null };
-      });
+    prepare: async (records) => {
+      const decoding = codec.decodeAll(records);
+      await decoding.catch(() => undefined);
+      return async () => {
+        const events = await decoding;
+        await inTransaction(pool, async (tx) => {
+          const failure = await ingester.apply(tx, events.map(observationOf));
+          if (failure !== null) throw new Error(`replay of analytics cannot go on: ${failure.reason}`);
+          return { commit: true, result: null };
+        });
+      };
     },
   };
 };

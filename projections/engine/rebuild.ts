@@ -12,7 +12,7 @@ import { groupOf, type Projection, projectionOf } from '../index.ts';
 import { noteFollowing, noteRead, noteRebuild, noteSwitched, type RebuildReason } from './open-rebuilds.ts';
 import { announcementSeconds, type ProjectOptions, project } from './project.ts';
 import { replay } from './replay.ts';
-import { createViews, dropTables, liveGeneration, nextGeneration } from './tables.ts';
+import { completeIndexes, createViews, dropTables, liveGeneration, nextGeneration } from './tables.ts';
 
 export type Ends = readonly { readonly lane: Lane; readonly nextOffset: bigint | null }[];
 
@@ -233,6 +233,8 @@ export const goLive = async (options: ProjectOptions, projection: Projection, fi
   const { pool, logger, signal } = options;
   const { name } = projection;
   const { old, generation, events, ends, upTo } = filled;
+  await completeIndexes(pool, projection, generation, signal);
+  faultPoint('rebuild:indexed');
   await placePositions(pool, groupOf(name, generation), ends, upTo);
   await noteFollowing(pool, name);
   faultPoint('rebuild:before-consume');

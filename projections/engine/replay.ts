@@ -3,7 +3,7 @@ import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts'
 import { applyInPieces, applied as done } from '#runtime/consuming/attempts.ts';
 import type { FailureAction } from '#runtime/consuming/options.ts';
 import { maxParkedStreams, reasonOf, setAside, TooManyParked, troubledStreams } from '#runtime/consuming/parking.ts';
-import type { EventCodec } from '#runtime/eventing/codec.ts';
+import type { DecodedEvent, EventCodec } from '#runtime/eventing/codec.ts';
 import { byKey, inTransaction } from '#runtime/postgres/transactions.ts';
 import { isInstallationFault, stopsLane } from '#runtime/process/faults.ts';
 import { BrokenInvariant } from '#runtime/process/invariant.ts';
@@ -24,8 +24,11 @@ export interface Intake {
   readonly kinds: ReadonlySet<string>;
   /** It has all events up to this position; null: none. */
   readonly after: bigint | null;
-  /** Takes the next events, of its kinds alone. An event that it has already changes nothing. */
-  apply(records: readonly RecordedEvent[]): Promise<void>;
+  /**
+   * Decodes the next events, of its kinds alone, while those before them are applied. It never rejects.
+   * @returns what applies them. An event that it has already changes nothing.
+   */
+  prepare(records: readonly RecordedEvent[]): Promise<() => Promise<void>>;
 }
 
 /** What a page gave. */
@@ -49,45 +52,73 @@ interface ReadOptions {
   readonly took?: (page: PageRead) => Promise<void>;
 }
 
+/** A page on its way into the tables. */
+interface Coming {
+  /** Of the last event within what is to be read; null: there is none. */
+  readonly last: RecordedEvent | null;
+  readonly size: number;
+  /** Of each reader, in the order of the readers. */
+  readonly own: readonly { readonly count: number; readonly apply: () => Promise<void> }[];
+}
+
 /**
- * Reads the store once for several new tables, each page into all of them at once.
+ * Reads the store once for several new tables, each page into all of them at once. While Postgres writes a page, the next one
+ * is read and decoded.
  * @returns why a reader was left out, by its name: the others go on
  */
 export const readStore = async (options: ReadOptions): Promise<ReadonlyMap<string, unknown>> => {
-  const { store, intakes, upTo, signal, took } = options;
+  const { intakes, signal, took } = options;
   const failed = new Map<string, unknown>();
-  const pageAfter = (after: bigint | null): Promise<readonly RecordedEvent[]> => {
-    const isOver = upTo === null || (after !== null && after >= upTo);
-    const page = isOver ? Promise.resolve([]) : store.readAll({ after, limit: pageEvents });
-    page.catch(() => undefined);
-    return page;
+  const begin = (after: bigint | null): Promise<Coming> => {
+    const coming = comingPage(options, after, (name) => failed.has(name));
+    coming.catch(() => undefined);
+    return coming;
   };
-  let going = intakes;
-  let coming = pageAfter(leastOf(intakes.map(({ after }) => after)));
-  while (going.length > 0) {
+  let coming = begin(leastOf(intakes.map(({ after }) => after)));
+  while (failed.size < intakes.length) {
     signal?.throwIfAborted();
-    const page = await coming;
-    const within = page.filter(({ position }) => upTo !== null && position <= upTo);
-    const last = within.at(-1);
-    if (last === undefined) break;
-    // The next page comes while this one is applied.
-    coming = pageAfter(page.at(-1)?.position ?? null);
+    const { last, size, own } = await coming;
+    if (last === null) break;
+    coming = begin(last.position);
+    const going = intakes.filter(({ name }) => !failed.has(name));
     const events = new Map<string, number>();
-    const ends = await Promise.allSettled(
-      going.map(async ({ name, kinds, after, apply }) => {
-        const own = within.filter(
-          ({ stream, position }) => (after === null || position > after) && kinds.has(kindOf(stream)),
-        );
-        if (own.length > 0) await apply(own);
-        events.set(name, own.length);
+    await Promise.all(
+      intakes.map(async (intake, at) => {
+        const { count, apply } = own[at] ?? none;
+        if (!going.includes(intake)) return;
+        try {
+          await apply();
+          events.set(intake.name, count);
+        } catch (error) {
+          failed.set(intake.name, error);
+        }
       }),
     );
-    for (const [at, end] of ends.entries())
-      if (end.status === 'rejected') failed.set(going[at]?.name ?? '', end.reason);
-    going = going.filter(({ name }) => !failed.has(name));
-    await took?.({ position: last.position, readTo: last.created, size: within.length, events });
+    await took?.({ position: last.position, readTo: last.created, size, events });
   }
   return failed;
+};
+
+const none = { count: 0, apply: () => Promise.resolve() };
+
+const comingPage = async (
+  { store, intakes, upTo }: ReadOptions,
+  after: bigint | null,
+  isLeftOut: (name: string) => boolean,
+): Promise<Coming> => {
+  const isOver = upTo === null || (after !== null && after >= upTo);
+  const page = isOver ? [] : await store.readAll({ after, limit: pageEvents });
+  const within = page.filter(({ position }) => upTo !== null && position <= upTo);
+  const own = await Promise.all(
+    intakes.map(async ({ name, kinds, after: had, prepare }) => {
+      const wanted = within.filter(
+        ({ stream, position }) => (had === null || position > had) && kinds.has(kindOf(stream)),
+      );
+      if (wanted.length === 0 || isLeftOut(name)) return none;
+      return { count: wanted.length, apply: await prepare(wanted) };
+    }),
+  );
+  return { last: within.at(-1) ?? null, size: within.length, own };
 };
 
 /** Null, which is before all, where one of them is. */
@@ -124,7 +155,11 @@ export const intakeOf = async (options: IntakeOptions): Promise<Intake> => {
     name: projection.name,
     kinds: new Set(projector.kinds),
     after,
-    apply: (wanted) => applyPage({ pool, codec, projector, group, known, wanted }),
+    prepare: async (wanted) => {
+      // Which event it is that cannot be decoded, `applyPage` finds.
+      const decoded = await codec.decodeAll(wanted).catch(() => null);
+      return () => applyPage({ pool, codec, projector, group, known, wanted, decoded });
+    },
   };
 };
 
@@ -162,12 +197,14 @@ interface Page {
   readonly group: string;
   readonly known: readonly string[];
   readonly wanted: readonly RecordedEvent[];
+  /** All of them; null: one of them cannot be decoded. */
+  readonly decoded: readonly DecodedEvent[] | null;
 }
 
 /** What notes how far the tables are waits for the disk, and with it all that was committed before. */
 const relaxed = `${byKey}; set local synchronous_commit = off`;
 
-const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page): Promise<void> => {
+const applyPage = async ({ pool, codec, projector, group, known, wanted, decoded }: Page): Promise<void> => {
   const judged = new Map<string, { readonly action: 'park'; readonly reason: string }>();
   const streams = new Set<string>();
   const counted = new Set<string>();
@@ -183,7 +220,8 @@ const applyPage = async ({ pool, codec, projector, group, known, wanted }: Page)
       pool,
       async (tx) => {
         const { ids } = await setAside(tx, group, records, judged, { known });
-        const events = await codec.decodeAll(records.filter(({ id }) => !ids.has(id)));
+        const isWhole = ids.size === 0 && records.length === wanted.length;
+        const events = (isWhole ? decoded : null) ?? (await codec.decodeAll(records.filter(({ id }) => !ids.has(id))));
         const failure = await projector.apply(tx, events);
         return { commit: failure === null, result: failure };
       },

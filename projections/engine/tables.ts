@@ -1,6 +1,7 @@
-import type { Pool, PoolClient } from 'pg';
+import type { Pool, PoolClient, QueryConfig } from 'pg';
 import { forgetParked } from '#runtime/consuming/parking.ts';
 import { withMigrationLock } from '#runtime/postgres/migrate.ts';
+import { inTransaction } from '#runtime/postgres/transactions.ts';
 import { groupOf, type Projection, projections } from '../index.ts';
 import { viewOf } from '../shapes.ts';
 import type { Index, Model } from './model.ts';
@@ -19,8 +20,8 @@ const createIndex = (model: Model, generation: number, at: number, { unique, on 
   return `create ${kind} ${indexOf(model, generation, at)} on ${tableOf(model, generation)} ${on}`;
 };
 
-/** With its indexes. */
-export const createTable = (model: Model, generation: number): string => {
+/** With its indexes, or with those of them that are `wanted`. */
+export const createTable = (model: Model, generation: number, wanted = (_index: Index): boolean => true): string => {
   const table = tableOf(model, generation);
   // All nullable: a placeholder has only its id, workspace and revision.
   const own = Object.entries(model.columns).map(([name, type]) => {
@@ -35,7 +36,9 @@ export const createTable = (model: Model, generation: number): string => {
     'updated_at timestamptz',
   ];
   const searched = model.searched === null ? [] : ['searched text', 'searched_revision int4'];
-  const indexes = model.indexes.map((index, at) => createIndex(model, generation, at, index));
+  const indexes = model.indexes.flatMap((index, at) =>
+    wanted(index) ? [createIndex(model, generation, at, index)] : [],
+  );
   return [
     `create table ${table} (${[...base, ...own, ...model.generated, ...searched].join(', ')}) with (fillfactor = 85)`,
     ...indexes,
@@ -44,6 +47,52 @@ export const createTable = (model: Model, generation: number): string => {
 
 export const createTables = async (tx: PoolClient, projection: Projection, generation: number): Promise<void> => {
   for (const model of projection.models) await tx.query(createTable(model, generation));
+};
+
+/** One that refuses rows, and one by which an owner finds the rows that it counts. */
+const isForFilling =
+  ({ recounts }: Projection, model: Model) =>
+  ({ unique, on }: Index): boolean =>
+    unique === true ||
+    recounts.some(({ children }) => children.some((one) => one.model === model.name && on.startsWith(`(${one.by},`)));
+
+/** Longest that one index of a large table may take, milliseconds. */
+const indexMs = 3_600_000;
+/** One index at a time on one core: the other cores are for those who write meanwhile. */
+const onOneCore = 'begin; set local max_parallel_maintenance_workers = 0';
+
+/**
+ * Makes the indexes that `nextGeneration` left out, those alone that are not there: a process that dies in between has made
+ * each one whole or not at all, and the next one makes the rest. Then it counts what the planner goes by, so that the first
+ * readers of the table need not wait for Postgres to do so. The caller holds the lock of rebuilds.
+ */
+export const completeIndexes = async (
+  pool: Pool,
+  { models }: Projection,
+  generation: number,
+  signal: AbortSignal,
+): Promise<void> => {
+  const run = (text: string): Promise<void> =>
+    inTransaction(
+      pool,
+      async (tx) => {
+        await tx.query({ text, query_timeout: indexMs } as QueryConfig);
+        return { commit: true, result: undefined };
+      },
+      onOneCore,
+    );
+  for (const model of models) {
+    const { rows } = await pool.query<{ name: string }>(
+      'select indexrelid::regclass::text as name from pg_index where indrelid = $1::regclass',
+      [tableOf(model, generation)],
+    );
+    const made = new Set(rows.map(({ name }) => name));
+    for (const [at, index] of model.indexes.entries()) {
+      signal.throwIfAborted();
+      if (!made.has(`read.${indexOf(model, generation, at)}`)) await run(createIndex(model, generation, at, index));
+    }
+    await run(`analyze ${tableOf(model, generation)}`);
+  }
 };
 
 /** Points the views of a projection's shape at a generation. Readers wait for the transaction and never see half of it. */
@@ -94,7 +143,8 @@ const addProjections = (pool: Pool, of: readonly Projection[]): Promise<void> =>
 const namesOf = ({ models }: Projection): readonly string[] => models.map(({ name }) => name);
 
 /**
- * Draws the next generation of a projection and makes its tables; drops tables that no view shows and no process
+ * Draws the next generation of a projection and makes its tables, without the indexes that only readers need: a row that
+ * comes with all of them costs several times as much, and `completeIndexes` makes them of the full table. It drops tables that no view shows and no process
  * announces: of rebuilds that crashed, and former ones that a process still read when another generation took their
  * place. The caller holds the lock of rebuilds, so none is being filled.
  */
@@ -125,7 +175,9 @@ export const nextGeneration = async (tx: PoolClient, projection: Projection): Pr
   for (const { table } of left.rows) await tx.query(`drop table ${table}`);
   for (const generation of new Set(left.rows.map((row) => row.generation)))
     await forgetParked(tx, groupOf(name, generation));
-  await createTables(tx, projection, newest);
+  for (const model of projection.models) {
+    await tx.query(createTable(model, newest, isForFilling(projection, model)));
+  }
   return newest;
 };
 

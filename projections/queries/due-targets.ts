@@ -169,7 +169,8 @@ const movedRows = 100;
 /**
  * Targets that are due by the clock of their workspace, which is ahead of ours. `next_action_at` has real time, as it was
  * when the row was written: it may lie ahead of what a move has made due since. So this search goes by the open targets of
- * each workspace, and by the times that their owner gave them.
+ * each workspace, and by the times that their owner gave them; published targets that waited for a try behind the publication are
+ * those that the move wrote down.
  */
 export const movedSql = `
 with walked as materialized (
@@ -182,6 +183,14 @@ with walked as materialized (
       and p.due_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond' and p.next_action_at is not null
       and (p.retry_at is null or p.retry_at < $3::timestamptz + m.ahead_ms * interval '1 millisecond')
     order by p.due_at, p.id limit ${movedRows}) t
+  union all
+  select p.id, p.workspace_id, p.account_id, p.platform, p.status, p.revision, f.at, m.ahead_ms
+  from unnest($1::uuid[], $2::float8[]) as m (workspace_id, ahead_ms)
+  join ops.sandbox_clocks c on c.workspace_id = m.workspace_id cross join unnest(c.follow_ups) as w (id)
+  cross join lateral (select * from ${view('post_targets')} t where t.id = w.id offset 0) p
+  cross join lateral (select min(value::timestamptz) as at from jsonb_each_text(p.follow_ups)) f
+  where p.status = 'published' and p.platform = any($4::text[]) and p.next_action_at is not null
+    and f.at < $3::timestamptz + m.ahead_ms * interval '1 millisecond'
 ), ${rankedSql('at')}
 select r.id::text, r.workspace_id::text as "workspaceId", ${networkOf('r')} as network, r.platform, r.revision,
   r.at - r.ahead_ms * interval '1 millisecond' as "dueAt", r.at::text as at, false as "isEdge"

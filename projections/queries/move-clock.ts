@@ -29,10 +29,13 @@ export interface MadeDue {
 }
 
 export const maxCounted = 1_000;
-/** Webhook deliveries that one move brings nearer, those that would be tried soonest first. */
-const maxDeliveries = 10_000;
+/** Webhook deliveries that one statement brings nearer, and all statements of one move. */
+const deliveriesAtOnce = 10_000;
+const maxDeliveries = 1_000_000;
 /** Targets whose network is asked again at once. */
 const maxAsked = 1_000;
+/** Published targets whose next try, of a comment or of another step, a move brings nearer: those that wait longest first. */
+const maxFollowUps = 1_000;
 
 interface Move {
   readonly workspaceId: string;
@@ -47,23 +50,35 @@ const formerSql = `
 select ahead_ms::float8 as "aheadMs", made_due as due, now() as now from (select 1) one
 left join ops.sandbox_clocks on workspace_id = $1`;
 const setSql = `
-insert into ops.sandbox_clocks (workspace_id, ahead_ms, moved_at, version, made_due) values ($1, $2, $3, $4, $5)
+insert into ops.sandbox_clocks (workspace_id, ahead_ms, moved_at, version, made_due, follow_ups)
+select $1, $2, $3, $4, $5, array(
+  select t.id from unnest($6::text[]) as p (platform) cross join lateral (
+    select o.id, o.due_at from ${view('post_targets')} o
+    where o.workspace_id = $1 and o.status = 'published' and o.platform = p.platform and o.next_action_at > now()
+    order by o.due_at desc, o.id desc limit ${maxFollowUps}) t
+  order by t.due_at, t.id limit ${maxFollowUps})
 on conflict (workspace_id) do update set ahead_ms = excluded.ahead_ms, moved_at = excluded.moved_at,
-  version = excluded.version, made_due = excluded.made_due`;
+  version = excluded.version, made_due = excluded.made_due, follow_ups = excluded.follow_ups`;
 
 const by = "$2::float8 * interval '1 millisecond'";
 const endpointsSql = 'select id from ops.webhook_endpoints where workspace_id = $1';
 
-/** An attempt under way keeps its lease. */
+/**
+ * An attempt under way keeps its lease. A row that was moved lies before the place where the next statement begins: `$3` to `$6`
+ * are the place of the last row of the one before.
+ */
 const deliveriesSql = `
 with waiting as (
-  select q.delivery_id from ops.webhook_queue q
+  select q.delivery_id, q.endpoint_id, q.lane, q.next_at from ops.webhook_queue q
   where q.endpoint_id = any(array(${endpointsSql})) and not q.leased and q.next_at > now()
-  order by q.next_at limit ${maxDeliveries} for update skip locked
+    and (q.endpoint_id, q.lane, q.next_at, q.delivery_id) > ($3::uuid, $4::int2, $5::timestamptz, $6::uuid)
+  order by q.endpoint_id, q.lane, q.next_at, q.delivery_id limit ${deliveriesAtOnce} for update skip locked
 ), moved as (
   update ops.webhook_queue q set next_at = q.next_at - ${by} from waiting w where q.delivery_id = w.delivery_id returning q.next_at
 )
-select count(*) filter (where next_at <= now())::int4 as n from moved`;
+select (select count(*) filter (where next_at <= now()) from moved)::int4 as n, count(*) over ()::int4 as moved,
+  endpoint_id::text as endpoint, lane, next_at::text as at, delivery_id::text as id
+from waiting order by endpoint_id desc, lane desc, next_at desc, delivery_id desc limit 1`;
 /** The breaker of an endpoint, and the days after which it is turned off. */
 const healthSql = `
 update ops.webhook_health h set open_until = h.open_until - ${by}, failing_since = h.failing_since - ${by}
@@ -116,6 +131,30 @@ where l.kind = '${leaseKindOfTargets}' and l.until <= now() and l.not_before is 
 const count = async (tx: PoolClient, sql: string, values: readonly unknown[]): Promise<number> =>
   (await tx.query<{ n: number }>(sql, [...values])).rows[0]?.n ?? 0;
 
+interface MovedDeliveries {
+  readonly n: number;
+  readonly moved: number;
+  readonly endpoint: string;
+  readonly lane: number;
+  readonly at: string;
+  readonly id: string;
+}
+
+/** @returns how many of them may be tried now */
+const moveDeliveries = async (tx: PoolClient, moved: readonly unknown[]): Promise<number> => {
+  const least = '00000000-0000-0000-0000-000000000000';
+  let place: readonly unknown[] = [least, -1, '-infinity', least];
+  let due = 0;
+  for (let all = 0; all < maxDeliveries; all += deliveriesAtOnce) {
+    const [last] = (await tx.query<MovedDeliveries>(deliveriesSql, [...moved, ...place])).rows;
+    if (last === undefined) return due;
+    due += last.n;
+    if (last.moved < deliveriesAtOnce) return due;
+    place = [last.endpoint, last.lane, last.at, last.id];
+  }
+  return due;
+};
+
 interface Former {
   readonly aheadMs: number | null;
   readonly due: MadeDue | null;
@@ -141,7 +180,7 @@ const carryOut = async (tx: PoolClient, { workspaceId, aheadMs, movedAt }: Move)
   if (known !== null && byMs <= 0) return { isNew: false, due: known };
   const [from, to] = [new Date(real + formerMs), new Date(real + aheadMs)];
   const moved = [workspaceId, byMs];
-  const deliveries = Math.min(maxCounted, await count(tx, deliveriesSql, moved));
+  const deliveries = Math.min(maxCounted, await moveDeliveries(tx, moved));
   await tx.query(healthSql, moved);
   await tx.query("select pg_notify('webhook_queue', '')");
   const accounts = await count(tx, accountsSql, [...moved, [...platforms]]);
@@ -150,7 +189,8 @@ const carryOut = async (tx: PoolClient, { workspaceId, aheadMs, movedAt }: Move)
   const recycles = await count(tx, recyclesSql, [workspaceId, from, to]);
   await tx.query(askedSql, [workspaceId, [...platforms]]);
   const due = { from: from.toISOString(), targets, recycles, accounts, reports, deliveries };
-  await tx.query(setSql, [workspaceId, aheadMs, movedAt, rows[0]?.version, JSON.stringify(due)]);
+  const waiting = [...platforms];
+  await tx.query(setSql, [workspaceId, aheadMs, movedAt, rows[0]?.version, JSON.stringify(due), waiting]);
   return { isNew: true, due };
 };
 

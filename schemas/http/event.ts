@@ -164,9 +164,10 @@ const Proof = Type.Array(Base64('Base64 of SHA-256.'), {
 
 export const FeedProofParams = Type.Object({
   sequence: Type.String({
-    ...{ pattern: '^[1-9]\\d{0,14}$', expects: 'a sequence, such as 250' },
-    description: 'Sequence of the event.',
-    examples: ['250'],
+    ...{ pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$', expects: 'a sequence or a cursor, such as 1.250' },
+    description:
+      'Cursor of the event, or its sequence alone, which means the event that has it now. After a restore only the cursor tells the two apart.',
+    examples: ['1.250'],
   }),
 });
 
@@ -181,6 +182,11 @@ export const FeedProof = Named(
   Type.Object(
     {
       sequence: Type.Integer({ minimum: 1, description: 'Of the event.' }),
+      cursor: Type.String({
+        description: 'The event in the newest epoch: another one than was asked for, where a restore kept it.',
+        examples: ['1.250'],
+      }),
+      id: said(Uuid, 'Id of the event that has the number now: compare it with the one that you mean.'),
       hash: Base64('Its leaf, base64 of SHA-256.'),
       proof: Proof,
       checkpoint: said(FeedCheckpoint, 'The tree that it is in.'),
@@ -191,9 +197,13 @@ export const FeedProof = Named(
 
 export const FeedGrowthParams = Type.Object({
   size: Type.String({
-    ...{ pattern: '^[1-9]\\d{0,14}$', expects: 'a number of events, such as 200' },
-    description: 'Size of the checkpoint that was kept.',
-    examples: ['200'],
+    ...{
+      pattern: '^(?:\\d{1,9}\\.)?[1-9]\\d{0,14}$',
+      expects: 'a number of events, behind its epoch or alone, such as 1.200',
+    },
+    description:
+      'Size of the checkpoint that was kept, behind its epoch and a point; without them the size in the newest epoch is meant.',
+    examples: ['1.200'],
   }),
 });
 

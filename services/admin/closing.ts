@@ -2,10 +2,10 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { Rejection } from '#domain/decider.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { beginErasure, eraseWorkspace, erasureOf } from '#projections/feed/erasure.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { closeWorkspaces, readClosed, reopenWorkspaces } from '#runtime/work/closed-workspaces.ts';
 import type { Admin, CommandOutput, Given } from './context.ts';
-import { beginErasure, type Erasing, eraseWorkspace, erasureOf } from './erasure.ts';
 import { idOf, workspaceOf } from './find.ts';
 import { numbered } from './move-export.ts';
 
@@ -27,17 +27,13 @@ const daysOf = (text: string | undefined): number => {
 };
 
 /**
- * Closes a workspace, and erases it once its time is over. One row decides the first, which every process sees within a
- * second; the second goes on after any death where the same command is given again.
+ * Closes a workspace, and erases it once its time is over, unless the projections process has: then it answers the receipt. One
+ * row decides the first, which every process sees within a second; the second goes on after any death.
  */
 export const deleteWorkspace = async (admin: Admin, { at, flag }: Given): Promise<CommandOutput> => {
-  const { pool, operator, eraseEvents } = admin;
+  const { pool, operator } = admin;
   const workspaceId = idOf(at(0), 'workspace');
   const days = daysOf(flag('days'));
-  if (eraseEvents === null)
-    throw new UsageError(
-      'The events lie in EventStoreDB, and this release erases those in Postgres alone. Nothing was closed. client erase destroys the keys of personal data, and publishing hold lets nothing out.',
-    );
   const begun = await erasureOf(admin, workspaceId);
   const closed = (await readClosed(pool)).get(workspaceId);
   // Once it has begun the name may be erased.
@@ -53,9 +49,10 @@ export const deleteWorkspace = async (admin: Admin, { at, flag }: Given): Promis
   }
   // An event without its number would leave no leaf.
   await numbered(admin);
-  await beginErasure(admin, bothOf(workspaceId));
+  const erasing = { ...admin, clock: operator.clock };
+  await beginErasure(erasing, bothOf(workspaceId));
   const receipts: string[] = [];
-  for (const id of bothOf(workspaceId)) receipts.push(await eraseWorkspace({ ...admin, eraseEvents } as Erasing, id));
+  for (const id of bothOf(workspaceId)) receipts.push(await eraseWorkspace(erasing, id));
   const file = flag('receipt');
   if (file !== undefined)
     for (const [index, receipt] of receipts.entries()) writeFileSync(fileOf(file, index), receipt);
@@ -65,7 +62,7 @@ export const deleteWorkspace = async (admin: Admin, { at, flag }: Given): Promis
 const fileOf = (file: string, index: number): string => path.resolve(index === 0 ? file : `${file}.twin`);
 
 const nextOf = (workspaceId: string): string =>
-  `to take it back: npm run admin -- workspace restore ${workspaceId}; behind that instant the same command erases it`;
+  `to take it back: npm run admin -- workspace restore ${workspaceId}; behind that instant the projections process erases it, and the same command answers the receipt`;
 
 const close = async ({ pool, operator }: Admin, workspaceId: string, days: number): Promise<CommandOutput> => {
   const eraseAt = new Date(operator.clock() + days * dayMs).toISOString();

@@ -4,7 +4,7 @@ import type { Pool } from 'pg';
 import type { BlobStore } from '#contracts/ports/blob-store.ts';
 import type { ConnectAttempts } from '#contracts/ports/connect-attempts.ts';
 import type { CredentialStore } from '#contracts/ports/credentials.ts';
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventEraser, EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import type { NetworkNotice } from '#contracts/ports/network-inbox.ts';
 import type { PlatformAdapter } from '#contracts/ports/platform.ts';
@@ -24,8 +24,7 @@ export interface Admin {
   readonly store: DomainStore;
   readonly pool: Pool;
   readonly eventStore: EventStore;
-  /** Null where the event store cannot erase. */
-  readonly eraseEvents: ((positions: readonly bigint[]) => Promise<void>) | null;
+  readonly eraser: EventEraser;
   readonly log: Log;
   readonly codec: EventCodec;
   readonly secrets: Secrets;
@@ -42,7 +41,7 @@ export interface Admin {
   /** MEDIA_QUOTA_BYTES as this command reads it. */
   readonly mediaQuota: number;
   /** Where files of callers lie. */
-  readonly blobs: Pick<BlobStore, 'put' | 'get' | 'presignGet' | 'presignOwn' | 'delete'>;
+  readonly blobs: Pick<BlobStore, 'put' | 'get' | 'head' | 'presignGet' | 'presignOwn' | 'delete'>;
   /** Null: this installation publishes nothing on the network. */
   readonly adapterOf: (platform: Platform) => PlatformAdapter | null;
   /** The network of our own, which reaches no person. */

@@ -161,8 +161,14 @@ const rebuildEverything = async (admin: Admin, isAnew: boolean): Promise<Command
       `${Math.floor(share * 100)} % of the store, ${events} events, ${rate} a second; read to ${readTo.toISOString()}, ${behind} s behind`,
     );
   };
-  const ended = (name: string, failed: string | null): void =>
-    note(failed === null ? `${name}: rebuilt` : `${name}: not rebuilt, its former rows are served: ${failed}`);
+  const ended = (name: string, failed: string | null): void => {
+    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+    note(
+      failed === null
+        ? `${name}: rebuilt after ${seconds} s`
+        : `${name}: not rebuilt, its former rows are served: ${failed}`,
+    );
+  };
   const parts = await rebuildAll({
     ...{ pool, store, log, codec, logger, signal, client, isAnew, report, ended },
   });

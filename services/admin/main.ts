@@ -96,7 +96,7 @@ const carryOut = async (
       operator: { store, pool, actor, clock: Date.now, positions: new Map() },
       ...{ store, pool, log, codec, secrets, dataKeys, credentials, attempts, analytics, blobs },
       eventStore: adapters.store,
-      eraseEvents: adapters.eraseEvents,
+      eraser: adapters.eraser,
       adapterOf: (platform) => live.adapters[platform] ?? null,
       sandbox: new SandboxNetwork({ database: { pool } }),
       sandboxCall: (platform, said) => sandboxCall(platform, secrets.subKey('sandbox-calls').toString('hex'), said),

@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { media } from '#domain/media.ts';
+import { subjectOf } from '#projections/feed/erasure.ts';
 import { isInFeed, textsOf } from '#projections/feed/read.ts';
 import { view } from '#projections/shapes.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -25,7 +26,6 @@ import {
   readPassphrase,
   requestsFile,
   type Stays,
-  subjectOf,
   wrapKeys,
 } from './move-folder.ts';
 

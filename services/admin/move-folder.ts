@@ -81,12 +81,6 @@ export const readPassphrase = (file: string): Buffer => {
   return Buffer.from(text, 'utf8');
 };
 
-/** Whose data key seals members of the event. @param data of an event with such members */
-export const subjectOf = (data: Uint8Array): string => {
-  const { clientId, personId, inviteId } = JSON.parse(Buffer.from(data).toString('utf8')) as Record<string, unknown>;
-  return String(clientId ?? personId ?? inviteId);
-};
-
 export const sha256OfFile = async (file: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(file)) hash.update(chunk as Buffer);

@@ -46,6 +46,7 @@ export type ErrorCode =
   | 'invite_full'
   | 'stream_full'
   | 'history_too_long'
+  | 'event_taken_back'
   | 'revision_mismatch'
   | 'validation_failed'
   | 'idempotency_key_reused'

@@ -105,14 +105,16 @@ export const run = async ({ quick }: { readonly quick: boolean }): Promise<reado
       if (ended.code !== 0) throw new Error(output);
     };
     const beside = await callsDuring(world, rebuild());
-    // Said by the command at the end of its reading.
-    const [, rate = 'NaN'] = /100 % of the store, \d+ events, (\d+) a second/.exec(output) ?? [];
+    // Said by the command at the end of its reading, and when the last one has its indexes, has caught up and is served.
+    const [, read = 'NaN'] = /100 % of the store, \d+ events, (\d+) a second/.exec(output) ?? [];
+    const ends = [...output.matchAll(/: rebuilt after ([\d.]+) s/g)].map(([, seconds]) => Number(seconds));
+    const rate = Math.round(events / Math.max(...ends));
     const [ours, limit] = [percentile(beside, 0.99), percentile(idle, 0.99)];
     const load = `load average ${loadavg()[0]?.toFixed(1)}`;
     return [
       {
-        ...{ name: `rebuild: all read models of ${events} events`, unit: 'events/s', ours: Number(rate) },
-        ...{ goal: '≥ 15,000', ok: Number(rate) >= 15_000, note: load },
+        ...{ name: `rebuild: all read models of ${events} events`, unit: 'events/s', ours: rate },
+        ...{ goal: '≥ 15,000', ok: rate >= 15_000, note: `with indexes and switch; read at ${read} a second; ${load}` },
       },
       {
         ...{ name: 'rebuild: p99 of POST /clients beside it', unit: 'ms', ours, limit, goal: '≤ 1.5 of limit' },

@@ -185,6 +185,16 @@ suite('from a copy to the last post', { drawn: true, timeoutMs: 240_000 }, (t) =
     const growth = await http.get(`/events/checkpoints/${lost.size}/growth`);
     const former = (growth.data as { readonly former?: { readonly root: string } } | undefined)?.former;
     assert.ok(growth.status === 404 || former?.root !== lost.root, growth.text);
+    for (const path of [`1.${lost.size}/proof`, `checkpoints/1.${lost.size}/growth`]) {
+      const gone = await http.get(`/events/${path}`);
+      assert.deepEqual([gone.status, gone.body.code], [410, 'event_taken_back'], gone.text);
+      assert.match(gone.text, new RegExp(`Of epoch 1 the events up to ${kept} were kept, in epoch 2`));
+    }
+    const proof = await http.get(`/events/1.${kept}/proof`);
+    assert.equal((proof.data as { readonly cursor?: string }).cursor, `2.${kept}`, proof.text);
+    const [{ id } = { id: null }] = (await http.get(`/events?after=2.${Number(kept) - 1}&limit=1`)).rows;
+    assert.equal(proof.data.id, id);
+    assert.equal((await http.get(`/events/checkpoints/1.${kept}/growth`)).status, 200);
     const to = path.join(folder, 'export');
     writeFileSync(path.join(folder, 'kept.txt'), lost.note);
     await admin(`audit export --test --to ${to}`);

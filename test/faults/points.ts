@@ -152,6 +152,7 @@ export const pointsElsewhere: Readonly<Record<string, string>> = {
   'rebuild:all-noted': 'test/services/admin/admin.test.ts',
   'rebuild:all-opened': 'test/services/admin/admin.test.ts',
   'rebuild:all-read': 'test/services/admin/admin.test.ts',
+  'rebuild:indexed': 'test/services/admin/admin.test.ts',
   'shape:after-switch': 'test/projections/shapes.test.ts',
   'shape:before-drop': 'test/projections/shapes.test.ts',
   'schema.file': 'test/infra/postgres/schema.test.ts',

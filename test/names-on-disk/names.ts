@@ -82,6 +82,7 @@ export const advisoryKeys: readonly string[] = [
   '7070720',
   'analytics',
   'analytics of a verification',
+  'erase *',
   'event store tables *',
   'log * *',
   'oauth signing keys',

@@ -95,7 +95,7 @@ export const tables: Readonly<Record<string, string>> = {
   'ops.restore_words': 'account_id said_at said_by',
   'ops.restores': 'restored_at store_as_of declared_by completed_at',
   'ops.sandbox_clock_version': 'one version',
-  'ops.sandbox_clocks': 'workspace_id ahead_ms moved_at made_due version',
+  'ops.sandbox_clocks': 'workspace_id ahead_ms moved_at made_due version follow_ups',
   'ops.shape_readers': 'instance shapes until',
   'ops.skipped_events': 'consumer_group stream revision event_id type reason skipped_at',
   'ops.webhook_deliveries':
@@ -216,6 +216,7 @@ export const schemaFiles: readonly string[] = [
   'ops 022-rebuilds 92896b24aed3a096',
   'ops 023-sandbox-clocks 157d6e7379ec17e5',
   'ops 024-moves 42f8d961676cdcf5',
+  'ops 025-sandbox-follow-ups 4ae8f8ffc4af1f9b',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

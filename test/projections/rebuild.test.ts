@@ -104,6 +104,15 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
     );
     assert.equal(rows[0].old, null);
     assert.notEqual(rows[0].new, null);
+    const { rows: indexes } = await world.pool.query<{ table: string; n: number; isValid: boolean }>(
+      `select indrelid::regclass::text as table, count(*)::int as n, bool_and(indisvalid) as "isValid" from pg_index
+       where indrelid::regclass::text like 'read.post%_v2' group by 1`,
+    );
+    assert.deepEqual(
+      new Map(indexes.map(({ table, n, isValid }) => [table, isValid ? n : 0])),
+      new Map(projectionOf('posts').models.map(({ name, indexes: all }) => [`read.${name}_v2`, all.length + 1])),
+      'each table has its key and all its indexes',
+    );
     const { rows: compared, differences } = await compareWithReplay(world);
     assert.deepEqual(differences, []);
     assert.ok(compared > 80);
@@ -288,7 +297,7 @@ suite('projections: run, wait, rebuild', { waits: true, timeoutMs: 120_000 }, (t
       const took = new Map<string, bigint[]>();
       const intake = (name: string, of: string, after: bigint | null, failsAt = Infinity): Intake => ({
         ...{ name, kinds: new Set([of]), after },
-        apply: async (records) => {
+        prepare: async (records) => async () => {
           const own = took.get(name) ?? [];
           took.set(name, [...own, ...records.map(({ position }) => position)]);
           if (own.length > failsAt) throw new Error('it cannot');

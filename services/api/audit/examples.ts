@@ -141,7 +141,12 @@ export const exampleCheckpoint = {
   note: `postline/0198a5f0-7c1e-7b10-9c55-3a1d5b6e0000\n250\n${hash}\nepoch 1\nsigned ${feedAt}\n\n\u2014 postline Tm90IGEgcmVhbCBzaWduYXR1cmU=\n`,
 };
 
-export const exampleProof = { sequence: 250, hash, proof: [hash], checkpoint: exampleCheckpoint };
+export const exampleProof = {
+  ...{ sequence: 250, cursor: '1.250', id: exampleEvent.id },
+  hash,
+  proof: [hash],
+  checkpoint: exampleCheckpoint,
+};
 export const exampleGrowth = {
   former: { ...exampleCheckpoint, size: 200 },
   checkpoint: exampleCheckpoint,

@@ -1,5 +1,6 @@
 import { consistencyProof, type Hash, inclusionProof } from '#domain/tree.ts';
-import { type FeedEnd, feedEnd } from '#projections/feed/read.ts';
+import { namedEvent } from '#projections/feed/moments.ts';
+import { type FeedEnd, feedEnd, feedPage, keptOf } from '#projections/feed/read.ts';
 import { checkpointAt, checkpointsOf, feedKeys } from '#projections/feed/sign.ts';
 import { subtreesOf } from '#projections/feed/tree.ts';
 import {
@@ -33,6 +34,19 @@ const sizeWithin = (wanted: number | undefined, { size }: FeedEnd): number => {
   if (wanted === undefined) return size;
   if (wanted > size) throw new Refusal('not_found', `The feed has ${size} events.`);
   return wanted;
+};
+
+/**
+ * The number of what is named `<epoch>.<number>` or `<number>`, in the newest epoch.
+ * @throws Refusal 410 `event_taken_back`, 404
+ */
+const numberNow = async ({ deps, workspaceId }: Asking, named: string, end: FeedEnd): Promise<number> => {
+  const { epoch = null, sequence = 0 } = namedEvent(named) ?? {};
+  if (epoch === null || epoch === end.epoch) return sequence;
+  if (epoch > end.epoch) throw new Refusal('not_found', `The feed is in epoch ${end.epoch}.`);
+  const kept = await keptOf(deps.pool, workspaceId, epoch);
+  if (kept === null || sequence <= kept) return sequence;
+  throw new Refusal('event_taken_back', `Of epoch ${epoch} the events up to ${kept} were kept, in epoch ${end.epoch}.`);
 };
 
 export const listEventCheckpoints = operation({
@@ -78,24 +92,28 @@ export const getEventProof = operation({
   ...shared,
   summary: 'Prove that an event is in the feed',
   description:
-    'The hashes lead from the leaf of the event to the root of the checkpoint (RFC 9162, 2.1.3). The leaf is SHA-256 over a zero byte and, each behind its length in 8 bytes, id, stream, revision, type, data and metadata of `form=stored`.',
+    'The answer names the event: behind a restore a number may be that of another one, so ask with the cursor of the one that you mean. The hashes lead from the leaf of the event to the root of the checkpoint (RFC 9162, 2.1.3). The leaf is SHA-256 over a zero byte and, each behind its length in 8 bytes, id, stream, revision, type, data and metadata of `form=stored`.',
   scope: 'events.read',
   cost: 2,
   params: FeedProofParams,
   query: FeedProofQuery,
   answer: FeedProof,
-  codes: [],
+  codes: ['event_taken_back'],
   example: { data: exampleProof },
   handle: async (call) => {
     const { deps, workspaceId, params, query } = call;
     const end = await feedEnd(deps.pool, workspaceId);
+    const sequence = await numberNow(call, params.sequence, end);
     const size = sizeWithin(query.size, end);
-    const sequence = Number(params.sequence);
     if (sequence > size) throw notFound('event');
+    const [row] = await feedPage(deps.pool, workspaceId, { after: sequence - 1, until: sequence, limit: 1 });
+    // A restore began an epoch since the end was asked for.
+    if (row === undefined) throw notFound('event');
     const subtrees = subtreesOf(deps.pool, workspaceId);
     const leaf = await subtrees({ level: 0, index: sequence - 1 });
     const proof = texts(await inclusionProof(subtrees, sequence - 1, size));
-    return { data: { sequence, hash: leaf.toString('base64'), proof, checkpoint: await sign(call, end, size) } };
+    const event = { sequence, cursor: `${end.epoch}.${sequence}`, id: row.eventId };
+    return { data: { ...event, hash: leaf.toString('base64'), proof, checkpoint: await sign(call, end, size) } };
   },
 });
 
@@ -106,19 +124,19 @@ export const getEventGrowth = operation({
   ...shared,
   summary: 'Prove that the feed only grew',
   description:
-    'The hashes show that the tree of `checkpoint` begins with that of `former` (RFC 9162, 2.1.4). Compare the root of `former` with the one that you kept: in one epoch a size has one root for ever.',
+    'The hashes show that the tree of `checkpoint` begins with that of `former` (RFC 9162, 2.1.4). Compare the root of `former` with the one that you kept: in one epoch a size has one root for ever. Behind a restore name the epoch of your checkpoint too: a size that the restore took back is refused, where the number alone would be answered for the events that have it now.',
   scope: 'events.read',
   cost: 2,
   params: FeedGrowthParams,
   query: FeedProofQuery,
   answer: FeedGrowth,
-  codes: [],
+  codes: ['event_taken_back'],
   example: { data: exampleGrowth },
   handle: async (call) => {
     const { deps, workspaceId, params, query } = call;
     const end = await feedEnd(deps.pool, workspaceId);
     const size = sizeWithin(query.size, end);
-    const former = sizeWithin(Number(params.size), { ...end, size });
+    const former = sizeWithin(await numberNow(call, params.size, end), { ...end, size });
     const proof = texts(await consistencyProof(subtreesOf(deps.pool, workspaceId), former, size));
     return { data: { former: await sign(call, end, former), checkpoint: await sign(call, end, size), proof } };
   },

@@ -256,6 +256,12 @@ export const errors: Readonly<Record<ErrorCode, Entry>> = {
     about:
       'One call reads at most 100,000 events of one thing, or 20,000 of a post with its targets and requests for approval, and there are more. Of a post read the history of its requests for approval and the timelines of its targets.',
   },
+  event_taken_back: {
+    status: 410,
+    title: 'A restore took the event back',
+    about:
+      'The number is of an epoch that a restore has ended, and lies behind the last event that it kept: another event may have the number now, and no proof is about the one that was meant. Count it as lost, keep the note that you have of it, and ask with the cursor of an event of the newest epoch.',
+  },
   revision_mismatch: {
     status: 412,
     title: 'The resource has changed since you read it',

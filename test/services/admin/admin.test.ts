@@ -85,7 +85,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
           consoleUrl: args.startsWith('network call') ? api.url('') : 'http://console.test',
           mediaQuota: 1_000,
           eventStore: adapters.store,
-          eraseEvents: adapters.eraseEvents,
+          eraser: adapters.eraser,
           logger: createLogger('admin', 'silent'),
           signal: new AbortController().signal,
           line: async (text) => void notes.push(text),
@@ -461,7 +461,7 @@ suite('admin', { timeoutMs: 180_000 }, (t) => {
       const dies = (point: string) => typed('rebuild all', { POSTLINE_FAULT: point });
       for (const point of [
         ...['rebuild:all-noted', 'rebuild:all-opened', 'rebuild:all-read'],
-        ...['rebuild:before-consume', 'rebuild:before-switch'],
+        ...['rebuild:indexed', 'rebuild:before-consume', 'rebuild:before-switch'],
       ]) {
         const died = await dies(point);
         assert.equal(died.signal, 'SIGKILL', died.output);

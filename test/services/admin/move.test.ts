@@ -5,7 +5,7 @@ import { appendFileSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, w
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import type { EventStore } from '#contracts/ports/event-store.ts';
+import type { EventEraser, EventStore } from '#contracts/ports/event-store.ts';
 import type { Log } from '#contracts/ports/log.ts';
 import { type AccountCommand, account } from '#domain/account.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
@@ -14,9 +14,11 @@ import { target } from '#domain/post-target/target.ts';
 import { teaminvite } from '#domain/teaminvite.ts';
 import { DiskBlobs } from '#infra/blob/disk.ts';
 import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
+import { fillIndex } from '#infra/eventstoredb/workspace-index.ts';
 import { PostgresDataKeys } from '#infra/postgres/data-keys.ts';
-import { PostgresEventStore } from '#infra/postgres/event-store.ts';
+import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
 import { migrate as migrateReadModels } from '#projections/engine/tables.ts';
+import { eraseDue, eraseWorkspace, erasureOf } from '#projections/feed/erasure.ts';
 import { numberEvents } from '#projections/feed/number.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { DomainStore } from '#runtime/eventing/domain-store.ts';
@@ -37,7 +39,7 @@ import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { preparedDatabase, testDatabase } from '#test/support/postgres.ts';
-import { Process, run } from '#test/support/processes.ts';
+import { Process, run, start } from '#test/support/processes.ts';
 import { planned, postBody } from '#test/support/samples.ts';
 import { afterFile, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
@@ -79,14 +81,11 @@ const feedOf = async (pool: pg.Pool, workspaceId: string, size: number): Promise
 
 interface Parts {
   readonly pool: pg.Pool;
-  readonly eventStore: EventStore;
+  readonly eventStore: EventStore & EventEraser;
   readonly secrets: Secrets;
   readonly blobs: DiskBlobs;
   readonly log?: Log;
 }
-
-const eraseIn = (store: EventStore): Admin['eraseEvents'] =>
-  store instanceof PostgresEventStore ? (at) => store.eraseAt(at) : null;
 
 /** What the commands use of an installation. */
 const adminOf = ({ pool, eventStore, secrets, blobs, log }: Parts): Admin & { readonly notes: string[] } => {
@@ -98,7 +97,7 @@ const adminOf = ({ pool, eventStore, secrets, blobs, log }: Parts): Admin & { re
   const operator: Operator = { store, pool, actor, clock: Date.now, positions: new Map() };
   return {
     ...{ operator, store, pool, eventStore, codec, secrets, dataKeys, blobs, log, notes, confirm: null },
-    ...{ analytics: null, eraseEvents: eraseIn(eventStore) },
+    ...{ analytics: null, eraser: eventStore },
     ...{ signal: new AbortController().signal, note: (text: string) => void notes.push(text) },
   } as unknown as Admin & { readonly notes: string[] };
 };
@@ -133,6 +132,7 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
     kept: '',
   };
   let exported: { readonly events: number; readonly root: string };
+  let esdb: Awaited<ReturnType<typeof empty>> & { readonly double: EventStoreDouble };
 
   const append = (stream: string, events: readonly { type: string; data: unknown }[], key: string) =>
     origin.store.append(stream, -1, events, contextOf(origin.operator, origin.workspaceId), key);
@@ -343,8 +343,129 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
         await feedOf(origin.pool, workspaceId, exported.events),
       );
       await eventStore.close();
+      esdb = { ...parts, double };
+    },
+  );
+
+  t(
+    'over EventStoreDB an erasure goes on over each death; nobody reads what a scavenge has still to remove',
+    async () => {
+      const { workspaceId } = origin;
+      const { double, pool, url, secrets, blobs } = esdb;
+      const both = [workspaceId, testTwinIdOf(workspaceId)];
+      const { rows: epochs } = await pool.query('select epoch from ops.feed_epochs');
+      const eventStore = new EventStoreDbStore({ url: double.url, index: new WorkspacePositions(pool) });
+      const other = crypto.randomUUID();
+      const append = (stream: string) => {
+        const metadata = Buffer.from(JSON.stringify({ workspaceId: other, partitionKey: 'p' }));
+        const event = {
+          id: crypto.randomUUID(),
+          type: 'ClientCreated',
+          data: Buffer.from('{"name":"Here"}'),
+          metadata,
+        };
+        return eventStore.append(stream, 'none', [{ ...event, partitionKey: 'p', workspaceId: other }]);
+      };
+      await append(`client-${crypto.randomUUID()}`);
+      const before = await eventStore.readAll({ after: null, limit: 1_000 });
+      const of = (ids: readonly string[]) =>
+        before.filter(({ metadata }) => ids.some((id) => Buffer.from(metadata).includes(id)));
+      const [own, size] = [of(both), of([workspaceId]).length];
+      ok(size > 15);
+      const index = new WorkspacePositions(pool);
+      const filled = new AbortController();
+      const filling = fillIndex(eventStore, index, { signal: filled.signal, logger: quiet });
+      await until('the index is filled', async () => (await index.reached())?.position === before.at(-1)?.position);
+      filled.abort();
+      await filling;
+      const stop = new AbortController();
+      const numbers = numberEvents({ store: eventStore, pool, signal: stop.signal, logger: quiet });
+      const erasing = {
+        ...adminOf({ pool, eventStore, secrets, blobs }),
+        clock: Date.now,
+      };
+      const why: string[] = [];
+      const failed = (_id: string, error: unknown): void => void why.push(String(error));
+      await closeWorkspaces(pool, both, {
+        why: 'deleting',
+        by: 'test',
+        eraseAt: new Date(Date.now() + 60_000).toISOString(),
+      });
+      await eraseDue(erasing, failed);
+      equal(await erasureOf({ pool }, workspaceId), null, 'its time is not over');
+      await pool.query('update ops.closed_workspaces set erase_at = now()');
+
+      // The connection breaks before a deletion and behind one, and then the process dies with half of the streams deleted.
+      double.faults.deletes.push('cut_after_commit', 'cut');
+      const half: EventEraser = {
+        stays: null,
+        forget: (id) => eventStore.forget(id),
+        erase: async (events) => {
+          await eventStore.erase(events.slice(0, 5));
+          throw new Error('it died');
+        },
+      };
+      await eraseDue({ ...erasing, eraser: half }, failed);
+      deepEqual(new Set(why), new Set(['Error: it died']));
+      const deaths = why.length;
+      const elsewhere = await pool.connect();
+      for (const id of both) await elsewhere.query('select pg_advisory_lock(hashtextextended($1, 0))', [`erase ${id}`]);
+      await eraseDue(erasing, failed);
+      equal((await erasureOf({ pool }, workspaceId))?.done.includes('events'), false);
+      await rejects(eraseWorkspace(erasing, workspaceId), /Another process erases workspace/);
+      await elsewhere.query('select pg_advisory_unlock_all()');
+      elsewhere.release();
+      const args = [url, double.url, secretB, at('blobs-esdb')];
+      const env = { POSTLINE_FAULT: 'erase:between-events', POSTLINE_FAULT_SIGNAL: 'SIGKILL' };
+      const { signal, output } = await run('test/services/admin/erase-process.ts', { env, args });
+      equal(signal, 'SIGKILL', output);
+      const undone = await erasureOf({ pool }, workspaceId);
+      deepEqual([undone?.receipt, undone?.done.includes('events')], [null, false]);
+      await eraseDue(erasing, failed);
+      equal(why.length, deaths);
+      for (const id of both) {
+        const receipt = (await erasureOf({ pool }, id))?.receipt ?? '';
+        match(receipt, /\nkeeps in EventStoreDB a tombstone of each stream.* until a scavenge of every node/);
+        match(receipt, new RegExp(`^postline/${id}\n`));
+      }
+      match((await erasureOf({ pool }, workspaceId))?.receipt ?? '', new RegExp(`\nerased ${size} events\n`));
+      equal((await pool.query('select from ops.closed_workspaces')).rowCount, 0);
+      equal((await pool.query('select from ops.workspace_events where workspace = any($1)', [both])).rowCount, 0);
+
+      // The server has the bytes still. What reads all of the store gets the places alone, and no stream answers.
+      ok(double.log.all.some(({ data }) => Buffer.from(data).includes('Acme')));
+      const reader = new EventStoreDbStore({ url: double.url, index: new WorkspacePositions(pool) });
+      const after = await reader.readAll({ after: null, limit: 1_000 });
+      deepEqual(
+        after.map(({ id, position }) => [id, position]),
+        before.map(({ id, position }) => [id, position]),
+      );
+      const saying = after.filter(({ type }) => type !== 'Erased');
+      deepEqual(
+        saying.map(({ id }) => id),
+        before.filter((one) => !own.includes(one)).map(({ id }) => id),
+      );
+      for await (const item of reader.subscribe({ after: null, signal: AbortSignal.timeout(20_000) })) {
+        if (item.kind === 'caughtUp') break;
+        ok(!Buffer.from(item.event.metadata).includes(workspaceId), item.event.stream);
+      }
+      deepEqual((await reader.readWorkspace(workspaceId, { after: null, limit: 100 })).events, []);
+      for (const stream of new Set(own.map((one) => one.stream))) {
+        await rejects(reader.read(stream), { code: 'access_denied' });
+        await rejects(append(stream), /was deleted permanently/);
+      }
+      // Others go on, and the numbering stands at an event that says nothing any more.
+      await append(`client-${crypto.randomUUID()}`);
+      await until('the other workspace is numbered', async () => {
+        const { rows } = await pool.query('select size from ops.feed_heads where workspace_id = $1', [other]);
+        return Number(rows[0]?.size) === 2;
+      });
+      deepEqual((await pool.query('select epoch from ops.feed_epochs')).rows, epochs);
+      stop.abort();
+      await numbers;
+      for (const store of [eventStore, reader]) await store.close();
       await double.stop();
-      await parts.pool.end();
+      await pool.end();
     },
   );
 
@@ -461,6 +582,39 @@ suite('a workspace moves', { timeoutMs: 240_000 }, (t) => {
       await restoreWorkspace(admin, given([workspaceId], { yes: true }));
     },
   );
+
+  t('behind its time a process erases a workspace by itself, also where one died over it, and no other', async () => {
+    const [due, kept] = [await origin.agency('West Star'), await origin.agency('East Star')];
+    for (const [{ workspaceId }, name, days] of [
+      [due, 'West Star', '0'],
+      [kept, 'East Star', '1'],
+    ] as const) {
+      await deleteWorkspace(admin, given([workspaceId], { name, days }));
+    }
+    const env = { DATABASE_URL: origin.db.url, SECRET_KEY: secretA, DATA_DIR: at('data-origin') };
+    await numbering.stop();
+    const died = new Process('projections/main.ts', {
+      env: { ...env, POSTLINE_FAULT: 'erase:between-tables', POSTLINE_FAULT_SIGNAL: 'SIGKILL' },
+    });
+    equal((await died.exited()).signal, 'SIGKILL', died.output());
+    equal((await erasureOf(admin, due.workspaceId))?.receipt, null);
+    const running = await start('projections/main.ts', { env });
+    const receipts = await until('both are erased', async () => {
+      const found = await Promise.all(
+        [due.workspaceId, testTwinIdOf(due.workspaceId)].map(
+          async (id) => (await erasureOf(admin, id))?.receipt ?? null,
+        ),
+      );
+      return found.every((one) => one !== null) ? found : null;
+    });
+    match(receipts[0] ?? '', /\nerased \d+ events\n/);
+    equal(await erasureOf(admin, kept.workspaceId), null);
+    await running.stop();
+    numbering = startNumbering(origin);
+    const asked = (await deleteWorkspace(admin, given([due.workspaceId]))) as { readonly receipt: string };
+    equal(asked.receipt, receipts[0]);
+    await restoreWorkspace(admin, given([kept.workspaceId]));
+  });
 
   t('delete can be taken back for a time, then erases all of it, over every death, and signs a receipt', async () => {
     const { workspaceId, owner, pool } = origin;

@@ -41,7 +41,7 @@ suite('operator and people', (t) => {
     const answer = await command.run(
       {
         ...{ operator: world.operator, store: world.store, pool: world.pool, eventStore: world.eventStore },
-        ...{ eraseEvents: null },
+        ...{ eraser: { erase: async () => undefined, forget: async () => undefined, stays: null } },
         ...{ log: world.log, codec: world.codec, secrets: world.secrets, dataKeys, logger: world.logger },
         credentials: { destroyOfClient: async () => undefined },
         attempts: { destroyOfClient: async () => undefined },

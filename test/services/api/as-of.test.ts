@@ -1,23 +1,18 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { testTwinIdOf } from '#domain/ids.ts';
-import { target } from '#domain/post-target/target.ts';
 import { feedEnd } from '#projections/feed/read.ts';
 import { feedUses } from '#projections/feed/uses.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
 import { restored } from '#runtime/work/restores.ts';
-import { contextOf } from '#services/workflows/provision.ts';
-import { type Composer, composer, refused, tomorrow } from '#test/support/composing.ts';
+import { pastOf, publishTarget, shownOf } from '#test/support/as-of.ts';
+import { type Composer, composer, refused } from '#test/support/composing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
 import { TestKeys } from '#test/support/projecting.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Things and lists as they were: what a caught-up GET answered at an event of the feed is answered for it ever after. */
-
-/** What may differ from the answer of then: the last characters of a secret, and when a network was last asked. */
-const comparable = (value: unknown): unknown =>
-  JSON.parse(JSON.stringify(value), (name, member) => (name === 'secretHint' || name === 'checkedAt' ? null : member));
 
 interface Seen {
   readonly sequence: number;
@@ -59,8 +54,6 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     assert.ok(answered.status < 300, answered.text);
     return answered;
   };
-  const shownOf = ({ status, body }: Answered): unknown =>
-    comparable(status === 200 ? [status, body.data, body.page?.hasMore] : [status, body.code]);
   const withClient = (list: string): string => `${list}&clientId=${own.clientId}`;
   const lists = (): readonly string[] => [
     ...[own.clientId, other.clientId].flatMap((id) =>
@@ -75,8 +68,7 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     ...[`/post-targets?to=${farOff}`, '/post-targets?externalRef=ours-1'].map(withClient),
     ...[...filters],
   ];
-  const at = (path: string, asOf: number | string) =>
-    by.get(`${path}${path.includes('?') ? '&' : '?'}asOf=${encodeURIComponent(asOf)}`);
+  const at = (path: string, asOf: number | string) => by.get(pastOf(path, asOf));
   const settle = async (): Promise<number> => {
     await world.settled();
     await numbering.numbered();
@@ -89,16 +81,7 @@ suite('the past', { timeoutMs: 240_000 }, (t) => {
     for (const path of [...things, ...lists()]) answers.set(path, shownOf(await by.get(path)));
     seen.push({ sequence, instant: rows[0]?.now.toISOString() ?? '', answers });
   };
-  const publish = async (targetId: string, postId: string): Promise<void> => {
-    const { state, revision } = await world.store.load(target, targetId);
-    if (state.status !== 'pending') return;
-    const claim = { attempt: 1, takeover: 0 };
-    const events = [
-      { type: 'TargetPublishStarted', data: claim },
-      { type: 'TargetPublished', data: { ...claim, externalId: 'x-1', permalink: null, publishedAt: tomorrow() } },
-    ];
-    await world.store.append(`target-${targetId}`, revision, events, contextOf(world.operator, twin()), postId);
-  };
+  const publish = (targetId: string, postId: string) => publishTarget(world, twin(), targetId, postId);
 
   t('each thing and each list of a client is answered as a caught-up GET answered it then', async () => {
     const { clientId } = own;

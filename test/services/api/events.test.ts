@@ -1,9 +1,9 @@
-import { deepEqual, equal, match, ok, rejects } from 'node:assert/strict';
+import { deepEqual, equal, match, notDeepEqual, ok, rejects, throws } from 'node:assert/strict';
 import { createPublicKey, randomUUID, verify } from 'node:crypto';
 import { once } from 'node:events';
 import { setImmediate } from 'node:timers/promises';
 import type { EventStore, RecordedEvent } from '#contracts/ports/event-store.ts';
-import { isConsistent, isIncluded, leafOf } from '#domain/tree.ts';
+import { emptyFrontier, isConsistent, isIncluded, leafOf, rootOf, withLeaf } from '#domain/tree.ts';
 import { makeShape } from '#projections/engine/rebuild.ts';
 import { rotateFeedKey } from '#projections/feed/sign.ts';
 import { feedUses, noteFeedUse } from '#projections/feed/uses.ts';
@@ -30,6 +30,12 @@ interface Event {
   readonly revision: number;
   readonly type: string;
   readonly clientId: string | null;
+  readonly schemaVersion: number | null;
+  readonly occurredAt: string | null;
+  readonly actor: { readonly type: string; readonly id: string } | null;
+  readonly correlationId: string | null;
+  readonly causationId: string | null;
+  readonly commandId: string | null;
   readonly data: Readonly<Record<string, unknown>> | null;
   readonly stored?: { readonly data: string; readonly metadata: string; readonly hash: string };
   readonly expired: boolean;
@@ -57,6 +63,23 @@ const isSigned = (note: string, verifiers: readonly string[]): boolean => {
     return verify(null, Buffer.from(`${body}\n`), publicKey, signature.subarray(4));
   });
 };
+
+/** What an event of the feed says, and what the store says of the event that has this place. */
+const shownOf = (one: Event) => [
+  ...[one.sequence, one.id, one.stream, one.revision, one.type, one.schemaVersion, one.occurredAt],
+  ...[one.actor, one.correlationId, one.causationId, one.commandId],
+];
+const storedOf = ({ id, stream, revision, type, metadata }: RecordedEvent, at: number) => {
+  const said = JSON.parse(Buffer.from(metadata).toString());
+  return [
+    ...[at + 1, id, stream, Number(revision), type, said.schemaVersion, said.occurredAt],
+    ...[said.actor, said.$correlationId, said.$causationId, said.commandId],
+  ];
+};
+
+/** @throws where the feed lacks an event of the store, or says another thing of it */
+const holdAll = (events: readonly Event[], stored: readonly RecordedEvent[]): void =>
+  deepEqual(events.map(shownOf), stored.map(storedOf));
 
 suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
   let world: World;
@@ -129,6 +152,58 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     }
     const [first] = await all(mine.tester);
     ok(first === undefined || first.sequence === 1, 'a test key reads the sandbox twin');
+  });
+
+  t('beside several writers has each event once, who did it by what and why; who drops one is found out', async () => {
+    const { owner, workspaceId, memberId } = await world.agency();
+    const manager = await world.keyOf(workspaceId, await world.memberOf(workspaceId, 'manager'));
+    const other = await world.keyOf(workspaceId, memberId);
+    const writers = [owner, manager.caller, other.caller];
+    let left = writers.length;
+    const written = writers.map(async (by, n) => {
+      for (let made = 0; made < 6; made += 1) {
+        const id = await newClient(by, `Of writer ${n}`);
+        equal((await by.patch(`/clients/${id}`, { name: `Renamed ${randomUUID()}` })).status, 200);
+      }
+      left -= 1;
+    });
+    const follow = async (query: string): Promise<readonly Event[]> => {
+      const found: Event[] = [];
+      for (let after = '1.0'; ; ) {
+        const isOver = left === 0;
+        if (isOver) await numbered();
+        const { events, page } = await read(owner, `?${query}&after=${after}`);
+        found.push(...events);
+        if (isOver && page?.hasMore !== true) return found;
+        after = String(page?.nextCursor);
+      }
+    };
+    const [bySeven, awaited, created] = await Promise.all([
+      ...['limit=7', 'limit=3&wait=1', 'limit=5&types=ClientCreated'].map(follow),
+      ...written,
+    ]);
+    const stored = await ofStore(workspaceId);
+    ok(stored.length > 36);
+    for (const events of [bySeven, awaited]) holdAll(events ?? [], stored);
+    deepEqual(
+      created?.map(({ id }) => id),
+      stored.filter(({ type }) => type === 'ClientCreated').map(({ id }) => id),
+    );
+    const found = bySeven ?? [];
+    const actors = new Set(found.map(({ actor }) => `${actor?.type} ${actor?.id}`));
+    for (const { id } of [manager, other]) ok(actors.has(`apikey ${id}`), [...actors].join());
+    const commands = Map.groupBy(found, ({ commandId }) => commandId);
+    ok([...commands.values()].every((of) => new Set(of.map(({ correlationId }) => correlationId)).size === 1));
+
+    const hashes = (await all(owner, 'form=stored&limit=11')).map(({ stored: one }) => bytes(one?.hash ?? ''));
+    const [{ root } = { root: '' }] = (await owner.get('/events/checkpoints')).rows as unknown as readonly Checkpoint[];
+    const rootOver = (leaves: readonly Buffer[]) =>
+      rootOf(leaves.reduce((tree, leaf) => withLeaf(tree, leaf), emptyFrontier)).toString('base64');
+    equal(rootOver(hashes), root);
+    for (const at of [0, 9, found.length - 1]) {
+      throws(() => holdAll(found.toSpliced(at, 1), stored), `event ${at + 1} is dropped`);
+      notDeepEqual(rootOver(hashes.toSpliced(at, 1)), root);
+    }
   });
 
   t('answers a cursor on an empty page too, and goes on behind it', async () => {
@@ -221,8 +296,9 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     await numbered();
     const stored = await ofStore(workspaceId);
     for (const [index, event] of stored.entries()) {
-      const { data } = await owner.get(`/events/${index + 1}/proof`);
+      const { data } = await owner.get(`/events/${index % 2 === 0 ? '1.' : ''}${index + 1}/proof`);
       const { hash, proof, checkpoint } = data as unknown as { hash: string; proof: string[]; checkpoint: Checkpoint };
+      deepEqual([data.id, data.cursor], [event.id, `1.${index + 1}`]);
       equal(hash, leafOf(event).toString('base64'));
       ok(isSigned(checkpoint.note, await keys()));
       const place = { leaf: bytes(hash), index, size: checkpoint.size, root: bytes(checkpoint.root) };
@@ -244,6 +320,9 @@ suite('the feed over REST', { timeoutMs: 120_000 }, (t) => {
     ok(isConsistent(proof.map(bytes), sized(from), sized(to)));
     equal((await owner.get(`/events/${stored.length + 1}/proof`)).status, 404);
     refused(await owner.get(`/events/checkpoints/${stored.length + 1}/growth`), 404, 'not_found', []);
+    for (const path of ['2.1/proof', 'checkpoints/2.1/growth']) {
+      refused(await owner.get(`/events/${path}`), 404, 'not_found', []);
+    }
     const published = await fetch(`${world.origin()}/.well-known/postline-feed-keys.json`);
     deepEqual(
       ((await published.json()) as { keys: { verifier: string }[] }).keys.map(({ verifier }) => verifier),

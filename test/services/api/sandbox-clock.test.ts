@@ -232,10 +232,26 @@ suite('the clock of a sandbox workspace', { timeoutMs: 120_000 }, (t) => {
     ];
     for (const id of ids) await published(id);
     const [target] = (await shown(ids[3] ?? '')).targets;
-    await until('the comment', async () => {
-      const { data } = await world.tester.get(`/post-targets/${target?.id}`);
-      return data.firstCommentId === null ? null : true;
+    const commentedOn = (id: string) =>
+      until('the comment', async () => {
+        const { data } = await world.tester.get(`/post-targets/${id}`);
+        return data.firstCommentId === null ? null : true;
+      });
+    await commentedOn(target?.id ?? '');
+    // A comment that its network refused for hours waits for the clock, and for nothing else.
+    const late = {
+      variants: [{ platform: 'facebook', overrides: { firstComment: 'Late. [[sandbox:rate_limit once 5h]]' } }],
+    };
+    const lateId = await now('Commented late', 'facebook', late);
+    await published(lateId);
+    const waiting = (await shown(lateId)).targets[0]?.id ?? '';
+    await until('it waits', async () => {
+      const { data } = await world.tester.get(`/post-targets/${waiting}`);
+      return (data.firstCommentIssue as { retryAt?: string } | null)?.retryAt == null ? null : true;
     });
+    await world.settled();
+    await move(await ahead(6 * 3_600_000));
+    await commentedOn(waiting);
     const rule = { platform: 'x', minIntervalMinutes: null, perDay: 1 } as const;
     await execute(world.store, workspace, own, { type: 'SetCadence', rule }, contextOf(world.operator, own));
     await world.settled();
@@ -335,6 +351,46 @@ suite('the clock of a sandbox workspace', { timeoutMs: 120_000 }, (t) => {
       await world.pool.query('delete from ops.webhook_endpoints where id = any($1)', [ids]);
     },
   );
+
+  t('a move brings every waiting delivery nearer once, however many there are', async () => {
+    const mine = await world.agency();
+    const twin = testTwinIdOf(mine.workspaceId);
+    const [endpoint, many] = [randomUUID(), 25_003];
+    await world.pool.query(
+      `insert into ops.webhook_endpoints (id, workspace_id, revision, state, active, version) values ($1, $2, 0, '{}', true, 0)`,
+      [endpoint, twin],
+    );
+    // Many wait for one instant, and the times of all are nearer than the move is long.
+    await world.pool.query(
+      `insert into ops.webhook_queue (delivery_id, event_time, message_id, endpoint_id, workspace_id, lane, next_at, leased,
+         attempt, tries, trigger)
+       select gen_random_uuid(), now(), $1, $1, $2, n % 3, date_trunc('hour', now()) + interval '2 days' + (n / 5000) * interval '1 hour',
+         false, 1, 1, 'scheduled' from generate_series(1, $3::int) n`,
+      [endpoint, twin, many],
+    );
+    const times = async () =>
+      (
+        await world.pool.query<{ lane: number; at: Date; n: number }>(
+          `select lane, next_at as at, count(*)::int as n from ops.webhook_queue where endpoint_id = $1 group by 1, 2 order by 1, 2`,
+          [endpoint],
+        )
+      ).rows;
+    const before = await times();
+    const from = (await clockOf(mine.tester)).now;
+    const { now } = await move(await ahead(dayMs, mine.tester), mine.tester);
+    const by = Date.parse(now) - Date.parse(from);
+    const after = await times();
+    assert.deepEqual(
+      after.map(({ lane, n }) => [lane, n]),
+      before.map(({ lane, n }) => [lane, n]),
+    );
+    for (const [at, { at: then }] of after.entries()) {
+      const moved = (before[at]?.at.getTime() ?? 0) - then.getTime();
+      assert.ok(Math.abs(moved - by) < minuteMs, `moved by ${moved}, not ${by}`);
+    }
+    await world.pool.query('delete from ops.webhook_queue where endpoint_id = $1', [endpoint]);
+    await world.pool.query('delete from ops.webhook_endpoints where id = $1', [endpoint]);
+  });
 
   t('what leaves the sandbox ends in real time', async () => {
     const { now, realNow } = await clockOf();

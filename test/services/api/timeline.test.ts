@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import type { NetworkCall } from '#contracts/ports/network-http.ts';
 import { testTwinIdOf } from '#domain/ids.ts';
+import { seenCall } from '#runtime/egress/seen-call.ts';
 import { EventCodec } from '#runtime/eventing/codec.ts';
-import { maxKeptCalls } from '#schemas/targetcalls.ts';
+import { maxKeptAnswer, maxKeptCalls } from '#schemas/targetcalls.ts';
+import { NetworkCalls } from '#services/publisher/network-calls.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composer, refused } from '#test/support/composing.ts';
 import { type Answered, startWorld, type World } from '#test/support/http.ts';
@@ -187,6 +190,43 @@ suite('the timeline of a target', { timeoutMs: 60_000 }, (t) => {
     );
     assert.equal(rows.at(-1)?.type, 'TargetPublished');
     assert.equal(new Set(rows.map(({ at: when }) => when)).size > 200, true);
+  });
+
+  t('shows at most 4 KiB of what a network answered, from its beginning, without half a character', async () => {
+    const made = ids();
+    await scheduled(made, [[0, 'TargetPublishStarted', claim]]);
+    const { store, logger, operator } = world;
+    const calls = new NetworkCalls({ store, logger, now: () => start + 9_000 });
+    const context = () => contextOf(operator, testTwinIdOf(world.workspaceId));
+    const watched = { ...made, workspaceId: testTwinIdOf(world.workspaceId), attempt: () => 1, context };
+    const call: NetworkCall = {
+      ...{ method: 'GET', url: 'https://api.x.com/2/tweets', headers: {}, body: [] },
+      subject: { accountId: made.accountId, targetId: made.targetId },
+    };
+    const answers = [
+      'short',
+      `{"said":"${'🙂'.repeat(40_000)}"}`,
+      `{"said":"${'x'.repeat(maxKeptAnswer)}"}`,
+      '\u0001'.repeat(9_000),
+    ];
+    const invalid = Buffer.alloc(40_000, 0xff);
+    for (const body of [...answers.map((text) => Buffer.from(text)), invalid]) {
+      const end = calls.watch(watched);
+      calls.report(seenCall(call, { kind: 'answered', status: 200, headers: {}, body }, '', 5));
+      end();
+    }
+    await calls.close();
+    const shown = (await timelineOf(made)).rows.flatMap(({ call: one }) =>
+      one === null ? [] : [String((one as { readonly answer: string }).answer)],
+    );
+    assert.equal(shown.length, answers.length + 1);
+    assert.equal(shown[0], 'short');
+    for (const [at, answer] of shown.slice(1, answers.length).entries()) {
+      const [whole = '', size] = [answers[at + 1], Buffer.byteLength(answer)];
+      assert.ok(size <= maxKeptAnswer && size > maxKeptAnswer - 4, `${size} bytes`);
+      assert.ok(whole.startsWith(answer), answer.slice(-20));
+    }
+    for (const answer of shown) assert.ok(Buffer.byteLength(answer) <= maxKeptAnswer);
   });
 
   t('a native hand-over, a network that looks at the post first, and a target that was canceled', async () => {

@@ -2,6 +2,7 @@
  * A stand-in for the EventStoreDB server, over its real protocol: a gRPC server on the client's own stubs, around the
  * in-memory adapter's log. Its answers follow the server's sources; it refuses what it does not implement.
  */
+import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs';
 import { createServer, type Server as NetServer, type Socket } from 'node:net';
 import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
@@ -16,6 +17,8 @@ import type {
   BatchAppendResp,
   ReadReq,
   ReadResp,
+  TombstoneReq,
+  TombstoneResp,
 } from '@eventstore/db-client/generated/streams_pb.js';
 import {
   Server,
@@ -28,16 +31,17 @@ import {
 } from '@grpc/grpc-js';
 import { EventStoreError, type EventToAppend, type ExpectedRevision } from '#contracts/ports/event-store.ts';
 import { MemoryEventLog } from '#test/support/event-store/memory.ts';
-import { type AppendFault, codeOf, Faults, failure } from '#test/support/eventstoredb/faults.ts';
+import { type AppendFault, codeOf, Faults, failure, streamDeleted } from '#test/support/eventstoredb/faults.ts';
 import {
   batchAnswer,
   expectedOf,
   type Outcome,
   proposedEvent,
   textOf,
+  tombstoneAnswer,
   unaryAnswer,
 } from '#test/support/eventstoredb/messages.ts';
-import { Reads, type Release } from '#test/support/eventstoredb/reads.ts';
+import { isTombstoned, Reads, type Release, tombstoneType } from '#test/support/eventstoredb/reads.ts';
 
 export interface DoubleOptions {
   /** Default 0: a free one. */
@@ -103,7 +107,8 @@ export class EventStoreDouble {
       batchAppend: (call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>) => this.#batchAppend(call),
       read: (call: ServerWritableStream<ReadReq, ReadResp>) => void this.#reads.answer(call),
       delete: unimplemented,
-      tombstone: unimplemented,
+      tombstone: (call: { request: TombstoneReq }, answer: sendUnaryData<TombstoneResp>) =>
+        this.#tombstone(call.request, answer),
     });
   }
 
@@ -207,6 +212,7 @@ export class EventStoreDouble {
   #commit(stream: string, expected: ExpectedRevision, events: readonly Proposed[]): Outcome {
     const bytes = events.reduce((sum, e) => sum + e.data.length + e.metadata.length + 2 * e.type.length, 0);
     if (bytes > this.#maxAppendBytes) return { kind: 'too_large', max: this.#maxAppendBytes };
+    if (isTombstoned(this.log, stream)) return { kind: 'deleted' };
     try {
       const before = this.log.all.length;
       const result = this.log.append(stream, expected, events);
@@ -303,8 +309,22 @@ export class EventStoreDouble {
         return answer(error);
       }
       if (outcome.kind === 'busy') return answer(failure(status.UNAVAILABLE));
+      if (outcome.kind === 'deleted') return answer(streamDeleted(stream));
       answer(null, unaryAnswer(outcome));
     });
+  }
+
+  /** Deletes a stream for ever: a record of the kind that the server writes stands behind its events. */
+  #tombstone(request: TombstoneReq, answer: sendUnaryData<TombstoneResp>): void {
+    const stream = textOf(request.getOptions()?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array());
+    const fault = this.faults.deletes.shift();
+    if (fault === 'cut') return void this.killConnections();
+    if (isTombstoned(this.log, stream)) return void answer(streamDeleted(stream));
+    const last = this.log.stream(stream).at(-1)?.revision ?? null;
+    const nothing = { data: new Uint8Array(), metadata: new Uint8Array(), partitionKey: '' };
+    this.#commit(stream, last ?? 'none', [{ id: randomUUID(), type: tombstoneType, ...nothing }]);
+    if (fault === 'cut_after_commit') return void this.killConnections();
+    answer(null, tombstoneAnswer(this.log.all.at(-1)?.position ?? 0n));
   }
 
   #batchAppend(call: ServerDuplexStream<BatchAppendReq, BatchAppendResp>): void {

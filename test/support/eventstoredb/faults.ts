@@ -9,6 +9,13 @@ export const failure = (code: number, exception?: string, words?: string): Servi
   return Object.assign(new Error(details), { code, details, metadata });
 };
 
+/** The answer to reads of a stream that was deleted for ever, to appends and to another deletion. */
+export const streamDeleted = (stream: string): ServiceError => {
+  const error = failure(status.FAILED_PRECONDITION, 'stream-deleted', `Event stream '${stream}' is deleted.`);
+  error.metadata.set('stream-name', stream);
+  return error;
+};
+
 export const codeOf: Readonly<Record<string, number>> = {
   unavailable: status.UNAVAILABLE,
   unavailable_after_commit: status.UNAVAILABLE,
@@ -58,6 +65,8 @@ export class Faults {
   readonly features: number[] = [];
   /** Milliseconds between the arrival of an append and its commit. */
   appendDelayMs = 0;
+  /** The next deletions of streams: before them, or behind them, the connection is cut. */
+  readonly deletes: ('cut' | 'cut_after_commit')[] = [];
   /** Subscriptions hand over every event twice. */
   deliverTwice = false;
 }

@@ -10,12 +10,13 @@ import anyPb from 'google-protobuf/google/protobuf/any_pb.js';
 import emptyPb from 'google-protobuf/google/protobuf/empty_pb.js';
 import type { AppendResult, EventToAppend, ExpectedRevision, RecordedEvent } from '#contracts/ports/event-store.ts';
 
-const { AppendResp, BatchAppendResp, ReadResp } = streams;
+const { AppendResp, BatchAppendResp, ReadResp, TombstoneResp } = streams;
 
 export type Outcome =
   | { readonly kind: 'written'; readonly result: AppendResult }
   | { readonly kind: 'wrong'; readonly expected: ExpectedRevision; readonly actual: bigint | 'none' }
   | { readonly kind: 'too_large'; readonly max: number }
+  | { readonly kind: 'deleted' }
   | { readonly kind: 'busy' };
 
 const bytesOf = (name: string): Uint8Array => Uint8Array.from(Buffer.from(name, 'utf8'));
@@ -108,6 +109,9 @@ const batchError = (outcome: Exclude<Outcome, { kind: 'written' }>) => {
     size.setMaxappendsize(outcome.max);
     return rpcStatus('MaxSize', size.serializeBinary(), 'event_store.client.MaximumAppendSizeExceeded');
   }
+  if (outcome.kind === 'deleted') {
+    return rpcStatus('StreamDeleted', new shared.StreamDeleted().serializeBinary(), 'event_store.client.StreamDeleted');
+  }
   return rpcStatus('Server Is Too Busy', new emptyPb.Empty().serializeBinary(), 'google.protobuf.Empty');
 };
 
@@ -149,6 +153,15 @@ export const eventMessage = (event: RecordedEvent, contentType: string) => {
   read.setCommitPosition(event.position.toString());
   const answer = new ReadResp();
   answer.setEvent(read);
+  return answer;
+};
+
+export const tombstoneAnswer = (position: bigint) => {
+  const place = new TombstoneResp.Position();
+  place.setCommitPosition(position.toString());
+  place.setPreparePosition(position.toString());
+  const answer = new TombstoneResp();
+  answer.setPosition(place);
   return answer;
 };
 

@@ -6,7 +6,7 @@ import type { ReadReq, ReadResp } from '@eventstore/db-client/generated/streams_
 import { type ServerWritableStream, status } from '@grpc/grpc-js';
 import type { RecordedEvent } from '#contracts/ports/event-store.ts';
 import type { MemoryEventLog } from '#test/support/event-store/memory.ts';
-import { codeOf, type Faults, failure } from '#test/support/eventstoredb/faults.ts';
+import { codeOf, type Faults, failure, streamDeleted } from '#test/support/eventstoredb/faults.ts';
 import {
   caughtUpMessage,
   checkpointMessage,
@@ -53,6 +53,12 @@ const invalidPosition = (release: Release, subscription: boolean) => {
     : failure(status.INVALID_ARGUMENT, undefined, 'Trying to read from an invalid position.');
 };
 
+/** Type of the record that a server writes behind the events of a stream which is deleted for ever. */
+export const tombstoneType = '$streamDeleted';
+
+export const isTombstoned = (log: MemoryEventLog, stream: string): boolean =>
+  log.stream(stream).at(-1)?.type === tombstoneType;
+
 export class Reads {
   readonly subscriptions = new Set<ServerWritableStream<ReadReq, ReadResp>>();
   /** Events written to the open subscriptions: those that consumers took, and those on the way. */
@@ -95,12 +101,14 @@ export class Reads {
       return void call.emit('error', invalidPosition(this.#release, options.hasSubscription()));
     }
     if (options.hasSubscription()) return this.#subscribe(call, options);
+    const named = textOf(options.getStream()?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array());
+    // Of a deleted stream all its events stay among those of all streams until a scavenge, and behind them its tombstone.
+    if (options.hasStream() && isTombstoned(this.#log, named)) return void call.emit('error', streamDeleted(named));
     const limit = Number(options.getCount());
     const backwards = options.getReadDirection() === 1;
     const source = options.hasStream() ? this.#streamEvents(options, backwards) : this.#allEvents(options, backwards);
     if (source === null) {
-      const name = textOf(options.getStream()?.getStreamIdentifier()?.getStreamName_asU8() ?? new Uint8Array());
-      await send(call, notFoundMessage(name));
+      await send(call, notFoundMessage(named));
     }
     const filter = filterOf(options);
     let sent = 0;
