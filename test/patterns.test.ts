@@ -8,6 +8,7 @@ import path from 'node:path';
 import { Type } from 'typebox';
 import * as common from '#schemas/common.ts';
 import { issuesOf } from '#schemas/validator.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { hostileTexts } from '#test/support/hostile-text.ts';
 import { type Found, literalsOf, madeOf } from '#test/support/regex-literals.ts';
 import { suite } from '#test/support/suite.ts';
@@ -121,17 +122,16 @@ suite('patterns', { timeoutMs: 180_000 }, (t) => {
   t('of the sources take linear time', () => {
     const names = Object.fromEntries(Object.entries(common).filter(([, value]) => typeof value === 'string'));
     const slow: string[] = [];
-    let count = 0;
-    for (const file of sources) {
+    const all = sources.flatMap((file) => {
       const text = readFileSync(path.join(root, file), 'utf8');
-      for (const found of [...literalsOf(text), ...madeOf(text, names)]) {
-        count += 1;
-        if (own[file] !== undefined) continue;
-        const why = slowOn(runOf(found), found.source, found.flags);
-        if (why !== null) slow.push(`${file}:${found.line} /${found.source}/${found.flags}: ${why}`);
-      }
+      return [...literalsOf(text), ...madeOf(text, names)].map((found) => ({ file, ...found }));
+    });
+    ok(all.length > 90, `only ${all.length} patterns were found`);
+    const outer = all.filter(({ file }) => own[file] === undefined);
+    for (const found of rowsOfRun('patterns of the sources', outer, ({ file, line }) => `${file}:${line}`)) {
+      const why = slowOn(runOf(found), found.source, found.flags);
+      if (why !== null) slow.push(`${found.file}:${found.line} /${found.source}/${found.flags}: ${why}`);
     }
-    ok(count > 90, `only ${count} patterns were found`);
     ok(slow.length === 0, `\n${slow.join('\n')}`);
   });
 

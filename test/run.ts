@@ -1,8 +1,9 @@
 /**
  * `make test`: types, lint, then every test file, three processes at once, two worlds among them, and two that wait, over
  * one shared Postgres and one ClickHouse; while the processors rest, up to seven. Short files take turns in a process: its
- * start costs as much as one of them. Of those that kill at each step or walk a long table a run draws one of four. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady
- * files; the exit code is 1 when anything failed.
+ * start costs as much as one of them. Of files that kill at each step or walk a long table, and of the rows of such tables in
+ * others, a run draws a quarter. The last line is `N passed, N failed` (`, N skipped`), the one before names unsteady files;
+ * the exit code is 1 when anything failed.
  */
 import { randomBytes } from 'node:crypto';
 import { globSync } from 'node:fs';
@@ -16,8 +17,8 @@ import { sharedServer } from './support/postgres.ts';
 import { offerServers } from './support/run-servers.ts';
 import {
   checkJob,
+  costOf,
   declares,
-  drawnOf,
   type FileJob,
   fileJob,
   type Job,
@@ -27,12 +28,12 @@ import {
   sharedJob,
   stopAll,
 } from './support/runner.ts';
-import { seeded } from './support/seed.ts';
+import { partOf, type Random, seeded } from './support/seed.ts';
 import { LEAST_TIMEOUT_MS } from './support/suite.ts';
 
 const HELP = `usage: npm test -- [--all] [--quick] [--only <text>] [--dir <folder>]
 
-  --all            every file, where a run takes one of four of those that kill at each step or walk a long table
+  --all            all, where a run takes a quarter of what kills at each step and of the rows of long tables
   --quick          types, lint, the rules of the house, schemas and domain: within a minute, for each save
   --only <text>    run only, and all, that has this text in its path ("types" and "lint" are paths too)
   --dir <folder>   run the files of this folder alone: no types, no lint, no shared servers
@@ -89,12 +90,13 @@ async function main(): Promise<void> {
   const started = performance.now();
   const rest = restOf();
   const { dir, only = '', quick = false, all = dir !== undefined || quick || only !== '' } = values;
-  const { parallel, serial, files } = plan(dir, only, quick, all);
+  const random = all ? undefined : seeded('what this run draws');
+  const { parallel, serial, files } = plan(dir, only, quick, random);
   // A third of a file's start is stripping and compiling; its own children inherit this.
   const env: Record<string, string> = { NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/node') };
   const needsServers = dir === undefined && !quick && files.length > 0;
   const servers = needsServers ? await startServers() : undefined;
-  Object.assign(env, servers?.env);
+  Object.assign(env, servers?.env, random && { TEST_DRAWS: String(random.seed) });
 
   const outcomes: Outcome[] = [];
   let unsteady: readonly string[] = [];
@@ -215,7 +217,7 @@ interface Plan {
   readonly files: readonly FileJob[];
 }
 
-function plan(dir: string | undefined, only: string, quick: boolean, all: boolean): Plan {
+function plan(dir: string | undefined, only: string, quick: boolean, random: Random | undefined): Plan {
   const folder = path.resolve(dir ?? path.join(root, 'test'));
   // Fixtures are test files that fail on purpose, for the test of this runner.
   const isQuick = (file: string) =>
@@ -234,7 +236,7 @@ function plan(dir: string | undefined, only: string, quick: boolean, all: boolea
     .map((file) => path.join(folder, file))
     .map((file) => fileJob(file, path.relative(root, file)))
     .filter(wanted);
-  const files = all ? found : drawn(found);
+  const files = random === undefined ? found : drawn(found, random);
   const isShort = (job: FileJob) =>
     limitOf(job.file) <= LEAST_TIMEOUT_MS && !isWorld(job) && !job.waits && !declares(job.file, 'alone');
   const sideBySide = files.filter(({ file }) => !declares(file, 'serial'));
@@ -248,11 +250,11 @@ function plan(dir: string | undefined, only: string, quick: boolean, all: boolea
 }
 
 /** Without the files that this run leaves to others. */
-function drawn(files: readonly FileJob[]): readonly FileJob[] {
-  const some = files.filter(({ file }) => declares(file, 'drawn')).sort((a, b) => limitOf(b.file) - limitOf(a.file));
-  const taken = drawnOf(some, seeded('files of this run'));
+function drawn(files: readonly FileJob[], random: Random): readonly FileJob[] {
+  const some = files.filter(({ file }) => declares(file, 'drawn'));
+  const taken = partOf(some, ({ file }) => costOf(file), random);
   const names = taken.map(({ name }) => path.relative('test', name)).join(', ');
-  console.log(`${taken.length} of ${some.length} long tables are drawn (all: make test ARGS=--all): ${names}`);
+  console.log(`${taken.length} of ${some.length} long tests are drawn (all: make test ARGS=--all): ${names}`);
   return files.filter((job) => !some.includes(job) || taken.includes(job));
 }
 
@@ -307,6 +309,7 @@ function show({ name, passed, failed, skipped, ms, processorMs, output, why }: O
     '  ',
   );
   console.log(line);
+  for (const rows of output.matchAll(/^.*: \d+ of \d+ are drawn: .*$/gm)) console.log(`        ${rows[0]}`);
   if (failed > 0)
     console.log(`${output.trimEnd()}\n${why.map((reason) => `  ${reason}\n`).join('')}  ---- end of ${name}`);
 }

@@ -5,9 +5,9 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { offerServers, serverOfRun } from '#test/support/run-servers.ts';
-import { drawnOf } from '#test/support/runner.ts';
-import { random } from '#test/support/seed.ts';
+import { drawnOf, PARTS, partOf, random } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
@@ -60,7 +60,8 @@ const cases: readonly [fixture: string, last: string, code: number, ...words: Re
 ];
 
 suite('test runner', (t) => {
-  for (const [fixture, last, code, ...words] of cases) {
+  // The run of all files below has all of them, too.
+  for (const [fixture, last, code, ...words] of rowsOfRun('ways of a file to end', cases, ([fixture]) => fixture)) {
     t(`${fixture} ends with "${last}"`, async () => {
       const result = await run(['--only', fixture]);
       for (const word of words) assert.match(result.output, word);
@@ -73,19 +74,62 @@ suite('test runner', (t) => {
     assert.deepEqual([last, code], ['1 passed, 1 failed', 1]);
   });
 
-  t('of long tables a run takes one of four neighbours, and in time each', () => {
-    const files = Array.from({ length: 10 }, (_, n) => n);
-    const seeds = Array.from({ length: 100 }, (_, seed) => drawnOf(files, random(seed)));
-    for (const drawn of seeds)
-      assert.deepEqual(
-        drawn.map((n) => Math.floor(n / 4)),
-        [0, 1, 2],
-      );
-    assert.deepEqual(
-      [...new Set(seeds.flat())].sort((a, b) => a - b),
-      files,
+  t('of drawn files a run takes its part of what they cost, and in time each', () => {
+    const costs = [80, 60, 40, 30, 30, 20, 20, 20, 20, ...Array(10).fill(10), ...Array(20).fill(5)];
+    const fair = costs.reduce((sum, one) => sum + one, 0) / PARTS;
+    const runs = Array.from({ length: 100 }, (_, seed) =>
+      partOf([...costs.keys()], (n) => costs[n] ?? 0, random(seed)),
     );
+    for (const taken of runs) {
+      const cost = taken.reduce((sum, n) => sum + (costs[n] ?? 0), 0);
+      assert.ok(Math.abs(cost - fair) <= 10, `${taken.join()} cost ${cost}`);
+    }
+    assert.equal(new Set(runs.flat()).size, costs.length);
+    assert.ok(new Set(runs.map((taken) => taken.toSorted().join())).size > 20, 'other ones go together each time');
+    assert.deepEqual(
+      partOf([], () => 1, random(1)),
+      [],
+    );
+  });
+
+  t('of long tables a run takes one of few neighbours, and in time each', () => {
+    for (const length of [1, 2, PARTS, PARTS + 1, 2 * PARTS - 1, 2 * PARTS + 1, 5 * PARTS]) {
+      const count = Math.max(1, Math.round(length / PARTS));
+      const rows = Array.from({ length }, (_, n) => n);
+      const runs = Array.from({ length: 100 }, (_, seed) => drawnOf(rows, random(seed)));
+      for (const drawn of runs) {
+        assert.deepEqual(
+          drawn.map((n) => Math.floor(((n + 0.5) * count) / length)),
+          [...Array(count).keys()],
+        );
+      }
+      assert.deepEqual(
+        [...new Set(runs.flat())].sort((a, b) => a - b),
+        rows,
+      );
+    }
     assert.deepEqual(drawnOf([], random(1)), []);
+  });
+
+  t('a run that draws takes the same rows of a table for the same seed, any other run all', () => {
+    const rows = Array.from({ length: 12 }, (_, n) => n);
+    const { TEST_DRAWS } = process.env;
+    const taken = (table: string, seed: number) => {
+      process.env.TEST_DRAWS = String(seed);
+      return rowsOfRun(table, rows, String).join();
+    };
+    try {
+      const seeds = Array.from({ length: 50 }, (_, seed) => [taken('a', seed), taken('b', seed)] as const);
+      assert.deepEqual(
+        seeds,
+        seeds.map((_, seed) => [taken('a', seed), taken('b', seed)]),
+      );
+      assert.ok(seeds.some(([a, b]) => a !== b) && new Set(seeds.map(([a]) => a)).size > 10);
+      delete process.env.TEST_DRAWS;
+      assert.deepEqual(rowsOfRun('a', rows, String), rows);
+    } finally {
+      if (TEST_DRAWS !== undefined) process.env.TEST_DRAWS = TEST_DRAWS;
+    }
   });
 
   if (process.platform === 'linux') {

@@ -12,6 +12,7 @@ import { openBrowser, overflowOf, violationsOf } from '#test/support/browser.ts'
 import { findChromium } from '#test/support/chromium.ts';
 import { signedIn } from '#test/support/console.ts';
 import { lookAt, type Member, mailbox, namedConsole, press, says } from '#test/support/console-pages.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import type { World } from '#test/support/http.ts';
 import { Browser as Jar, oauthOf, pkce } from '#test/support/oauth.ts';
 import { goodPassword, inviteToTeam, peopleDepsOf, personOf } from '#test/support/people.ts';
@@ -205,7 +206,8 @@ suite('the console in a browser', { timeoutMs: 180_000 }, (t) => {
     assert.deepEqual([...new Set(ways.map(([view]) => view))].sort(), views.sort());
   });
 
-  for (const [view, who, way] of ways) {
+  const looked = rowsOfRun('views of the console', ways, ([view, who]) => `${view} for ${who}`);
+  for (const [view, who, way] of looked) {
     t(`${view}, for ${who}: axe in light and dark, on a phone, no complaint of the browser`, async () => {
       fresh = who === 'fresh' ? await signedIn(world, { name: 'Fritz Fresh' }) : null;
       await look(who === 'nobody' ? null : (fresh ?? olga), async (page) => {

@@ -25,7 +25,7 @@ const some: readonly Moment[] = [
 /** For 4 s: each look at X is an event, so that nothing is quiet before the last one. */
 const reconcileDelaysMs = [0, ...Array.from({ length: 8 }, () => 500)];
 
-suite('faults of live networks', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('faults of live networks', { drawn: true, costs: 26, timeoutMs: 240_000 }, (t) => {
   let world: FaultWorld;
   const random = seeded('faults of live networks');
 

@@ -11,7 +11,7 @@ import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
 /** The only part our processes share goes away under load, in order and by kill -9, and comes back. */
-suite('faults of Postgres', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('faults of Postgres', { drawn: true, costs: 22, timeoutMs: 240_000 }, (t) => {
   const names = ['api', 'projections', 'outcomes', 'publisher-1', 'media', 'insights', 'reports'] as const;
   let server: TestServer;
   let world: FaultWorld;

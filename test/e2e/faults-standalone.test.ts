@@ -9,7 +9,7 @@ import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
 /** All of it in one process, which dies as a whole; its database lives on, as the embedded one does. */
-suite('faults of standalone', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('faults of standalone', { drawn: true, costs: 20, timeoutMs: 180_000 }, (t) => {
   const random = seeded('faults of standalone');
   let world: FaultWorld;
 

@@ -11,7 +11,7 @@ import { suite } from '#test/support/suite.ts';
 /** Through whose hands figures go: each of them is killed in any case. */
 const counting = ['projections', 'insights', 'reports'] as const;
 
-suite('faults', { drawn: true, timeoutMs: 600_000 }, (t) => {
+suite('faults', { drawn: true, costs: 78, timeoutMs: 600_000 }, (t) => {
   let world: FaultWorld;
   const random = seeded('faults');
 

@@ -67,7 +67,7 @@ class Load {
   }
 }
 
-suite('full disk', { drawn: true, timeoutMs: 120_000 }, (t) => {
+suite('full disk', { drawn: true, costs: 12, timeoutMs: 120_000 }, (t) => {
   const name = 'standalone refuses posts while its disk is full, and loses and doubles none';
   if (typeof disk === 'string') return t.skip(name, disk);
   const data = path.join(disk.dir, 'data');

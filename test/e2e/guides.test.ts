@@ -11,12 +11,13 @@ import { setTimeout } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { type GuideName, guideNames } from '#services/pages/docs/guides.ts';
 import { built } from '#test/support/bundles.ts';
+import { rowsOfRun, withoutTests } from '#test/support/drawing.ts';
 import { codeOf, languagesIn, onlyCodeOf } from '#test/support/guides.ts';
 import { callerOf } from '#test/support/http.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder, preparedDatabase } from '#test/support/postgres.ts';
 import { type Process, printedUrl, start } from '#test/support/processes.ts';
-import { afterFile, suite } from '#test/support/suite.ts';
+import { afterFile, type Declare, suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 
 type Env = Readonly<Record<string, string>>;
@@ -138,6 +139,20 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
   });
   t.after(() => service.stop());
 
+  /** Of the guides, beside what each is begun with; those of a group take long together. */
+  const programs = [
+    'thirty days',
+    'an operator',
+    'uploads',
+    'an agent',
+    'receivers',
+    'strangers',
+    'spoiled',
+    'same call',
+  ];
+  const run = rowsOfRun('programs of the guides', programs, String);
+  const of = (program: string): Declare => (run.includes(program) ? t : withoutTests(t));
+
   t('first post: curl, to the published post', async () => {
     const [agency, client, invite, accounts, post, shown, ...more] = curl('first-post');
     assert.deepEqual(more, []);
@@ -210,7 +225,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual({ ...shown, now: moved('now'), then: moved('then') }, JSON.parse(onlyCodeOf('sandbox', 'json')));
   });
 
-  t('sandbox: thirty days pass in a minute', async () => {
+  of('thirty days')('sandbox: thirty days pass in a minute', async () => {
     const [, move] = curl('sandbox');
     const { now } = (await http().get('/sandbox/clock')).data as unknown as { readonly now: string };
     const next = new Date(Date.parse(now) + 3_600_000).toISOString();
@@ -233,7 +248,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     await until('the asset publishable', async () => (await asked(shown, own)).data.publishable === true);
   });
 
-  t('media: the programs upload a picture and wait until it is ready', async () => {
+  of('uploads')('media: the programs upload a picture and wait until it is ready', async () => {
     const programs = [
       typescript(onlyCodeOf('media', 'ts', baseUrl), env),
       python(onlyCodeOf('media', 'python', baseUrl), env),
@@ -273,44 +288,47 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     return { POST_ID: String(target?.postId), TARGET_ID: String(target?.id) };
   };
 
-  t('auditing: what an operator runs says what the page shows, and names what was changed', async () => {
-    const [, , , , diff, , exported, tampered, verified, replayed, bundled, ...more] = curl('auditing');
-    assert.deepEqual(more, []);
-    /** As the npm script runs it, on the sandbox, whose key the page is tried with. */
-    const run = (code: string | undefined, own: Env = {}): Promise<string> => {
-      const main = `"${process.execPath}" "${built(path.join(root, 'services/admin/main.ts'))}" audit`;
-      const onTwin = (code ?? '').replace(/npm run audit -- (export|verify|replay|diff) /g, `${main} $1 --test `);
-      const where = { DATA_DIR: data.dataDir, DATABASE_URL: databaseUrl };
-      return shell(onTwin.replaceAll('npm run audit --', main), { ...where, ...own });
-    };
-    /** What differs from run to run has one form. */
-    const alike = (text: string): readonly string[] =>
-      text
-        .replace(/[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g, 'ID')
-        .replace(/[\w+/]{43}=/g, 'ROOT')
-        .replace(/: \d+ events/, ': N events')
-        .replace(/\b(Un)\w+ ID of [\w]+-ID/g, '$1Type ID of stream')
-        .trim()
-        .split('\n')
-        .map((line) => line.trim());
-    const guide = readFileSync(path.join(root, 'services/pages/docs/guides/auditing.md'), 'utf8');
-    const shown = new Set(alike(guide));
-    for (const code of [exported, tampered]) {
-      const said = alike(await run(code)).slice(-3);
-      for (const line of said) assert.ok(shown.has(line), `the page does not show: ${line}`);
-    }
-    const [signed] = (await http().get('/events/checkpoints?limit=1')).rows as unknown as readonly { size: number }[];
-    const between = await run(diff, { SEQUENCE: String(signed?.size) });
-    assert.match(between, /client-[\da-f-]{36} +made/);
-    assert.match(await run(`${verified} `), /whole +true/);
-    const ids = await published();
-    const replay = await run(replayed, { ...ids, INSTANT: new Date().toISOString() });
-    assert.match(replay, /^ +1 {2}\d{4}-.*Z {2}\w+-[\da-f-]+ 0 {2}\w+/m);
-    assert.match(replay, new RegExp(`^\\{.*"stream":"post-${ids.POST_ID}".*"type":"Post\\w+"`, 'm'));
-    assert.match(await run(bundled, ids), /same +true/);
-  });
+  of('an operator')(
+    'auditing: what an operator runs says what the page shows, and names what was changed',
+    async () => {
+      const [, , , , diff, , exported, tampered, verified, replayed, bundled, ...more] = curl('auditing');
+      assert.deepEqual(more, []);
+      /** As the npm script runs it, on the sandbox, whose key the page is tried with. */
+      const run = (code: string | undefined, own: Env = {}): Promise<string> => {
+        const main = `"${process.execPath}" "${built(path.join(root, 'services/admin/main.ts'))}" audit`;
+        const onTwin = (code ?? '').replace(/npm run audit -- (export|verify|replay|diff) /g, `${main} $1 --test `);
+        const where = { DATA_DIR: data.dataDir, DATABASE_URL: databaseUrl };
+        return shell(onTwin.replaceAll('npm run audit --', main), { ...where, ...own });
+      };
+      /** What differs from run to run has one form. */
+      const alike = (text: string): readonly string[] =>
+        text
+          .replace(/[\da-f]{8}-(?:[\da-f]{4}-){3}[\da-f]{12}/g, 'ID')
+          .replace(/[\w+/]{43}=/g, 'ROOT')
+          .replace(/: \d+ events/, ': N events')
+          .replace(/\b(Un)\w+ ID of [\w]+-ID/g, '$1Type ID of stream')
+          .trim()
+          .split('\n')
+          .map((line) => line.trim());
+      const guide = readFileSync(path.join(root, 'services/pages/docs/guides/auditing.md'), 'utf8');
+      const shown = new Set(alike(guide));
+      for (const code of [exported, tampered]) {
+        const said = alike(await run(code)).slice(-3);
+        for (const line of said) assert.ok(shown.has(line), `the page does not show: ${line}`);
+      }
+      const [signed] = (await http().get('/events/checkpoints?limit=1')).rows as unknown as readonly { size: number }[];
+      const between = await run(diff, { SEQUENCE: String(signed?.size) });
+      assert.match(between, /client-[\da-f-]{36} +made/);
+      assert.match(await run(`${verified} `), /whole +true/);
+      const ids = await published();
+      const replay = await run(replayed, { ...ids, INSTANT: new Date().toISOString() });
+      assert.match(replay, /^ +1 {2}\d{4}-.*Z {2}\w+-[\da-f-]+ 0 {2}\w+/m);
+      assert.match(replay, new RegExp(`^\\{.*"stream":"post-${ids.POST_ID}".*"type":"Post\\w+"`, 'm'));
+      assert.match(await run(bundled, ids), /same +true/);
+    },
+  );
 
-  t('agents: the program composes a post and sees it published', async () => {
+  of('an agent')('agents: the program composes a post and sees it published', async () => {
     const code = onlyCodeOf('agents-and-apps', 'ts');
     const own = { ...env, CLIENT_ID: clientId, POSTLINE_MCP: mcpUrl };
     const lines = (await finished(typescript(code, own))).trim().split('\n');
@@ -334,7 +352,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     assert.match(app.client_id, /^[\w-]{20,}$/);
   });
 
-  t('webhooks: the receivers take each genuine event once', async () => {
+  of('receivers')('webhooks: the receivers take each genuine event once', async () => {
     const [register, test, rotate, ...more] = curl('webhooks');
     assert.deepEqual(more, []);
     const receivers = [typescript, python].map(async (run, at) => {
@@ -380,7 +398,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     await Promise.all(receivers);
   });
 
-  t('webhooks: the receivers outlive strangers, and none starts without a secret', async () => {
+  of('strangers')('webhooks: the receivers outlive strangers, and none starts without a secret', async () => {
     const body = '{"id":"forged","type":"target.published"}';
     const now = Math.floor(Date.now() / 1_000);
     const forged = (secret: string, { time = now, before = '' } = {}) => {
@@ -455,7 +473,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     assert.deepEqual(answered, expected);
   });
 
-  t('errors: the programs repeat what a rude server spoils, and nothing else', async () => {
+  of('spoiled')('errors: the programs repeat what a rude server spoils, and nothing else', async () => {
     const programs = [
       (base: string, own: Env) => {
         const code = onlyCodeOf('errors-and-retries', 'ts', base);
@@ -524,7 +542,7 @@ suite('the code of the guides', { timeoutMs: 240_000 }, (t) => {
     assert.equal(second?.id, first?.id);
   });
 
-  t('idempotency: what counts as the same call', async () => {
+  of('same call')('idempotency: what counts as the same call', async () => {
     const body = { clientId, content: 'Same', targets: { mode: 'group', clientId }, schedule: { type: 'now' } };
     const key = 'same-call-1';
     const first = await http().post('/posts', body, { key });

@@ -29,7 +29,7 @@ const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
 /** There is a server, but perhaps no browser. */
 const chromium = await orMissing(findChromium().then((program) => ({ program })));
 
-suite('live accounts', { timeoutMs: 120_000 }, (t) => {
+suite('live accounts', { drawn: true, costs: 13, timeoutMs: 120_000 }, (t) => {
   if ('missing' in opened) return t.skip('runs against the real server', opened.missing);
   const { pds } = opened as { readonly pds: Pds };
   const data = dataFolder();

@@ -21,7 +21,7 @@ const TAKEN = 3;
  * that the same checks are silent about an intact build. `MUTANTS=all` takes every build: before a release, and after a change to
  * these checks.
  */
-suite('mutants', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('mutants', { drawn: true, costs: 20, timeoutMs: 240_000 }, (t) => {
   const random = seeded('mutants');
   const taken = process.env.MUTANTS === 'all' ? mutantNames : random.shuffle(mutantNames).slice(0, TAKEN);
   const declared: MutantName[] = [];

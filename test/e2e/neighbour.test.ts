@@ -9,7 +9,7 @@ import { suite } from '#test/support/suite.ts';
 
 const most = { getMs: 500, lateMs: 2_000 };
 
-suite('neighbouring workspaces', { drawn: true, serial: true, timeoutMs: 120_000 }, (t) => {
+suite('neighbouring workspaces', { drawn: true, costs: 11, serial: true, timeoutMs: 120_000 }, (t) => {
   t('a workspace reads and publishes while another one attacks', async () => {
     await using stack = new AsyncDisposableStack();
     const world = await startStandalone({

@@ -17,7 +17,7 @@ import { suite } from '#test/support/suite.ts';
 const width = 12;
 const halfDayMs = 12 * 60 * minuteMs;
 
-suite('every pair of features on one post', { drawn: true, timeoutMs: 600_000 }, (t) => {
+suite('every pair of features on one post', { drawn: true, costs: 27, timeoutMs: 600_000 }, (t) => {
   const random = seeded('pairs');
   const start = (): number => random.int(0, weekMs / minuteMs - 1) * minuteMs;
   // First of all choices: the others depend on PAIRS.

@@ -10,7 +10,7 @@ import { sparing, until } from '#test/support/until.ts';
 
 const page = readFileSync(new URL('../../infra/RESTORE.md', import.meta.url), 'utf8');
 
-suite('from a copy of the data folder to the last post', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('from a copy of the data folder to the last post', { drawn: true, costs: 14, timeoutMs: 240_000 }, (t) => {
   const folder = dataFolder();
   const { dataDir } = folder;
   const copy = `${dataDir}.copy`;

@@ -40,7 +40,7 @@ const page = readFileSync(new URL('../../infra/RESTORE.md', import.meta.url), 'u
 const commands = [...page.matchAll(/^ *npm run admin -- (.+)$/gm)].map(([, line = '']) => line);
 const mains = ['relay', 'outcomes', 'api'].map((name) => `services/${name}/main.ts`);
 
-suite('from a copy to the last post', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('from a copy to the last post', { drawn: true, costs: 25, timeoutMs: 240_000 }, (t) => {
   if (missing !== null) {
     t.skip('with Kafka, EventStoreDB and Postgres', missing);
     return;

@@ -12,13 +12,14 @@ import { joinEmbedded } from '#infra/postgres/join.ts';
 import { processFacts } from '#infra/postgres/process-facts.ts';
 import { locate } from '#infra/postgres/server-files.ts';
 import { platforms } from '#schemas/common.ts';
+import { rowsOfRun, withoutTests } from '#test/support/drawing.ts';
 import { callerOf } from '#test/support/http.ts';
 import { compose, prepare, published, targetsOf, upload } from '#test/support/main-job.ts';
 import { slowness } from '#test/support/patience.ts';
 import { freePort } from '#test/support/port.ts';
 import { dataFolder } from '#test/support/postgres.ts';
 import { type Process, printedUrl, run, type StartOptions, start } from '#test/support/processes.ts';
-import { afterFile, suite } from '#test/support/suite.ts';
+import { afterFile, type Declare, suite } from '#test/support/suite.ts';
 import { sparing, until } from '#test/support/until.ts';
 
 const main = 'services/standalone/main.ts';
@@ -78,7 +79,7 @@ const restingStatements = 15;
 suite('standalone', { timeoutMs: 300_000 }, (t) => {
   let first: Process;
   /** Left running for the next test, as a start takes seconds of all processors. */
-  let last: Process;
+  let last: Process | undefined;
   /** Of the workspace that the first start made. */
   let testKey = '';
   let liveKey = '';
@@ -119,6 +120,17 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal(answer.status, 200, answer.text);
   };
 
+  const running = async (): Promise<Process> => {
+    if (!last?.running) last = await standalone({ group: true });
+    return last;
+  };
+  const rest = async (): Promise<void> => {
+    if (last?.running) assert.equal((await last.stop()).code, 0);
+  };
+  /** Each takes two or three starts. */
+  const drawn = rowsOfRun('troubles of standalone', ['package', 'group', 'npm', 'tour'], String);
+  const of = (trouble: string): Declare => (drawn.includes(trouble) ? t : withoutTests(t));
+
   t.after(() => folder.drop());
 
   t('--help lists all options; a wrong flag, port or variable is named and ends it with code 2', async () => {
@@ -135,7 +147,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
       [['--data', dataDir], { LEASE_TTL_MS: 'soon' }, /LEASE_TTL_MS/],
       [['--data', dataDir], { DATABASE_URL: 'mysql://x' }, /DATABASE_URL/],
     ];
-    for (const [args, env, words] of wrong) {
+    for (const [args, env, words] of rowsOfRun('wrong words', wrong, ([args]) => args.join(' '))) {
       const { code, output } = await run(main, { args, env });
       assert.equal(code, 2, output);
       assert.match(output, words);
@@ -355,37 +367,39 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.ok(inTime, `ready in ${seconds.join(', then ')} s`);
   });
 
-  t('without the engine’s package figures answer 503 and the rest works; with it they catch up', async () => {
-    const copy = copyWithout('chdb', '@chdb');
-    const args = ['--data', dataDir, '--port', '0'];
-    const lacking = await start(copy, { ...asShipped, args });
-    const http = callerOf(() => baseUrl(lacking), testKey);
-    const refused = await overview(lacking);
-    assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable']);
-    assert.ok(Number(refused.headers.get('retry-after')) > 0);
-    const { clientId } = await prepare(http, { name: 'No figures', usernames: {} });
-    const post = await compose(http, clientId, { type: 'now' }, {}, mediaId);
-    await published(http, post.data.id);
-    await refresh(lacking);
-    assert.equal((await overview(lacking)).status, 503);
-    const { status, body } = await ready(lacking);
-    assert.equal(status, 200, JSON.stringify(body));
-    assert.equal((await lacking.stop()).code, 0);
-    assert.match(readFileSync(path.join(dataDir, 'standalone.log'), 'utf8'), /engine does not start: .*'chdb'/);
-    const complete = await standalone();
-    await until(
-      'its figures',
-      async () => {
-        const { data } = await get(complete, testKey, `/analytics/posts/${post.data.id}`);
-        return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
-      },
-      sparing,
-    );
-    last = complete;
-  });
+  of('package')(
+    'without the engine’s package figures answer 503 and the rest works; with it they catch up',
+    async () => {
+      const copy = copyWithout('chdb', '@chdb');
+      const args = ['--data', dataDir, '--port', '0'];
+      const lacking = await start(copy, { ...asShipped, args });
+      const http = callerOf(() => baseUrl(lacking), testKey);
+      const refused = await overview(lacking);
+      assert.deepEqual([refused.status, refused.body.code], [503, 'unavailable']);
+      assert.ok(Number(refused.headers.get('retry-after')) > 0);
+      const { clientId } = await prepare(http, { name: 'No figures', usernames: {} });
+      const post = await compose(http, clientId, { type: 'now' }, {}, mediaId);
+      await published(http, post.data.id);
+      await refresh(lacking);
+      assert.equal((await overview(lacking)).status, 503);
+      const { status, body } = await ready(lacking);
+      assert.equal(status, 200, JSON.stringify(body));
+      assert.equal((await lacking.stop()).code, 0);
+      assert.match(readFileSync(path.join(dataDir, 'standalone.log'), 'utf8'), /engine does not start: .*'chdb'/);
+      const complete = await running();
+      await until(
+        'its figures',
+        async () => {
+          const { data } = await get(complete, testKey, `/analytics/posts/${post.data.id}`);
+          return data?.fetchedAt !== null && data?.fetchedAt !== undefined;
+        },
+        sparing,
+      );
+    },
+  );
 
   t('after kill -9 the next start adopts Postgres and keeps everything', async () => {
-    const killed = last;
+    const killed = await running();
     const pid = postmaster();
     assert.ok(pid !== undefined);
     await killed.kill();
@@ -397,8 +411,8 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     last = next;
   });
 
-  t('Ctrl-C on the whole group drains before Postgres ends, also one that it has adopted', async () => {
-    const one = last;
+  of('group')('Ctrl-C on the whole group drains before Postgres ends, also one that it has adopted', async () => {
+    const one = await running();
     const pid = postmaster() ?? 0;
     // Work in flight: a post whose targets are being published when the signal comes.
     const http = callerOf(() => baseUrl(one), testKey);
@@ -416,7 +430,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     const server = readFileSync(path.join(dataDir, 'pg.log'), 'utf8').trim().split('\n').slice(-12).join('\n');
     assert.match(server, /database system is shut down/);
     assert.ok(!/was not properly shut down/.test(server), server);
-    const next = await standalone();
+    const next = await running();
     const after = callerOf(() => baseUrl(next), testKey);
     await published(after, post.data.id);
     // The post's own row may be shown before the rows of its targets.
@@ -429,7 +443,8 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.equal((await next.stop()).code, 0);
   });
 
-  t('after kill -9 of npm start standalone drains and ends, Postgres too', async () => {
+  of('npm')('after kill -9 of npm start standalone drains and ends, Postgres too', async () => {
+    await rest();
     const npm = spawn('npm', ['start', '--silent', '--', '--data', dataDir, '--port', '0'], {
       cwd: path.resolve(import.meta.dirname, '../..'),
       stdio: ['ignore', 'pipe', 'inherit'],
@@ -452,7 +467,8 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
     assert.match(log.at(-1) ?? '', /"msg":"stopped"/);
   });
 
-  t('Ctrl-C in the middle of a tour drains: of the first one, and of one that --tour asks for', async () => {
+  of('tour')('Ctrl-C in the middle of a tour drains: of the first one, and of one that --tour asks for', async () => {
+    await rest();
     const fresh = dataFolder();
     for (const args of [
       ['--data', fresh.dataDir],
@@ -470,6 +486,7 @@ suite('standalone', { timeoutMs: 300_000 }, (t) => {
   });
 
   t('the log has no secret', async () => {
+    await rest();
     const log = readFileSync(path.join(dataDir, 'standalone.log'), 'utf8');
     const secrets = [
       testKey,

@@ -17,6 +17,7 @@ import { operations } from '#services/api/operations.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { testClickHouse } from '#test/support/clickhouse.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { type Answered, type Caller, startWorld, type World } from '#test/support/http.ts';
 import { compose, targetsOf } from '#test/support/main-job.ts';
 import { type Numbering, startNumbering } from '#test/support/numbering.ts';
@@ -232,14 +233,17 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
   let numbering: Numbering;
   let tenants: readonly Tenant[] = [];
 
-  /** The first with its sandbox twin and with both of the other workspace, each way round: any two are like two of these. */
-  const pairs = () => {
-    const [first, ...others] = tenants as [Tenant, ...Tenant[]];
-    return others.flatMap((other) => [
-      { asking: first, other },
-      { asking: other, other: first },
-    ]);
-  };
+  /**
+   * The first with its sandbox twin and with both of the other workspace, each way round: any two are like two of these. A
+   * run draws two, one at least of two workspaces.
+   */
+  const ways = [1, 2, 3].flatMap((n) => [
+    { asks: 0, has: n },
+    { asks: n, has: 0 },
+  ]);
+  const taken = rowsOfRun('pairs of tenants', ways, ({ asks, has }) => `${asks} asks for what is of ${has}`);
+  const pairs = () =>
+    taken.map(({ asks, has }) => ({ asking: tenants[asks] as Tenant, other: tenants[has] as Tenant }));
   const storedBy = async (): Promise<unknown> =>
     (
       await world.pool.query(
@@ -425,8 +429,9 @@ suite('tenancy', { timeoutMs: 180_000 }, (t) => {
         cursors.set(`${operation.id} ${tenant.name}`, page.body.page?.nextCursor ?? '');
       }
     }
+    const asking = rowsOfRun('tenants with a cursor', tenants, ({ name }) => name);
     for (const operation of lists) {
-      for (const tenant of tenants) {
+      for (const tenant of asking) {
         const { name, http } = tenant;
         for (const [of, cursor] of cursors) {
           const path = `${rowsPath(operation, tenant)}?limit=1&cursor=${encodeURIComponent(cursor)}`;

@@ -42,7 +42,7 @@ const is = (value: string | null, asked: string | undefined): boolean => asked =
 const isWithin = (at: string, { from, to }: { readonly from?: string; readonly to?: string }): boolean =>
   (from === undefined || at >= from) && (to === undefined || at < to);
 
-suite('lists by each filter and each pair of filters', { timeoutMs: 120_000 }, (t) => {
+suite('lists by each filter and each pair of filters', { drawn: true, costs: 5, timeoutMs: 120_000 }, (t) => {
   let pool: Pool;
   /** With the settings of a list: all its plans are asked for here, as a new connection knows nothing of the tables. */
   let planner: PoolClient;

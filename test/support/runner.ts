@@ -5,7 +5,6 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { built } from './bundles.ts';
-import type { Random } from './seed.ts';
 import { DEFAULT_TIMEOUT_MS, END, type Message, type Report } from './suite.ts';
 
 export interface Outcome {
@@ -73,12 +72,9 @@ export function limitOf(file: string): number {
   return Math.max(0, ...[...found].map(([, limit = '']) => Number(limit.replaceAll('_', ''))));
 }
 
-/**
- * One of each four neighbours, by chance: where files of a length stand beside each other, a run is as long as the next.
- * Of fewer than four at the end one is taken too.
- */
-export function drawnOf<T>(files: readonly T[], random: Random): readonly T[] {
-  return Array.from({ length: Math.ceil(files.length / 4) }, (_, n) => random.pick(files.slice(4 * n, 4 * n + 4)));
+/** Seconds of processor time that the text of a drawn file says of it; one that says nothing is taken for one of many. */
+export function costOf(file: string): number {
+  return Number(/\bcosts: (\d+)/.exec(readFileSync(file, 'utf8'))?.[1] ?? 10);
 }
 
 /** A tool whose exit code is the whole result; it counts as one test. */

@@ -50,3 +50,25 @@ export function random(seed: number): Random {
     },
   };
 }
+
+/** A run draws one part of so many. */
+export const PARTS = 4;
+
+/** One of each few neighbours, `PARTS` or about so many, by chance; never none of a list that has any. */
+export const drawnOf = <T>(items: readonly T[], random: Random): readonly T[] => {
+  const count = Math.min(items.length, Math.max(1, Math.round(items.length / PARTS)));
+  const begin = (n: number): number => Math.floor((n * items.length) / count);
+  return Array.from({ length: count }, (_, n) => random.pick(items.slice(begin(n), begin(n + 1))));
+};
+
+/** One of parts of about equal cost, which are mixed anew each time: the dearest first, each to the part that is least. */
+export const partOf = <T>(items: readonly T[], costOf: (item: T) => number, random: Random): readonly T[] => {
+  const parts = Array.from({ length: PARTS }, () => ({ cost: 0, items: [] as T[] }));
+  const order = items.map((item) => ({ item, at: costOf(item) * (1 + random.next()) })).sort((a, b) => b.at - a.at);
+  for (const { item } of order) {
+    const least = parts.reduce((one, other) => (other.cost < one.cost ? other : one));
+    least.items.push(item);
+    least.cost += costOf(item);
+  }
+  return random.pick(parts).items;
+};

@@ -32,10 +32,15 @@ export interface SuiteOptions {
   /** True: in a run too the file has a process to itself, whose memory or variables it looks at. Read from the text. */
   readonly alone?: boolean;
   /**
-   * True: a run takes one of four such files, another one each time; `make test ARGS=--all` takes all. For deaths at each
-   * step, long tables and races, of which each file costs as much as thirty others. Read from the text.
+   * True: a run takes one of four such files, others each time; `make test ARGS=--all` takes all. For deaths at each step,
+   * long tables and races, of which each file costs as much as thirty others. Read from the text.
    */
   readonly drawn?: boolean;
+  /**
+   * Seconds of processor time that a drawn file takes in a run, as the runner prints them in brackets: by them it makes the
+   * four parts alike of which it takes one. Default 10. Read from the text.
+   */
+  readonly costs?: number;
 }
 
 type Step = () => unknown;

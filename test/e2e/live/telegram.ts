@@ -39,6 +39,7 @@ export const channelOfTelegram = (t: Declare, world: LiveWorld): Place => {
   });
   t.before(() => {
     pool = openPool({ url: world.databaseUrl });
+    listeners = [world.outcomes];
   });
   t.after(() => pool?.end());
 
@@ -53,7 +54,7 @@ export const channelOfTelegram = (t: Declare, world: LiveWorld): Place => {
     });
 
   t('telegram: a code of the page is posted while the listener dies, and heard by the next one', async () => {
-    listeners = [world.outcomes, await world.launch('services/outcomes/main.ts')];
+    listeners = [...listeners, await world.launch('services/outcomes/main.ts')];
     await world.api.kill();
     await world.startApi('connect:after-code');
     clientId = await world.client('Café on Telegram');

@@ -6,6 +6,7 @@ import { EventStoreDbStore } from '#infra/eventstoredb/event-store.ts';
 import { fillIndex } from '#infra/eventstoredb/workspace-index.ts';
 import { openPool } from '#infra/postgres/pool.ts';
 import { WorkspacePositions } from '#infra/postgres/workspace-positions.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { EventStoreDouble } from '#test/support/eventstoredb/double.ts';
 import type { Release } from '#test/support/eventstoredb/reads.ts';
 import { givenEventStore } from '#test/support/eventstoredb/server-handle.ts';
@@ -96,10 +97,11 @@ const overDouble = async (batch: boolean, release: Release): Promise<Harness> =>
 const offers: readonly Offer[] = ['dropReplyAfterCommit', 'killConnections', 'restart', 'systemEvent', 'buffered'];
 
 // The two ways of appending, the two releases, with and without an index of workspaces: none depends on another.
-for (const [mode, release] of [
+const ways = [
   ['batch', '24.10'],
   ['unary', '23.10'],
-] as const) {
+] as const;
+for (const [mode, release] of rowsOfRun('ways of appending', ways, ([mode]) => mode)) {
   suite(`EventStoreDB adapter over the double, ${mode}, ${release}`, (t) => {
     eventStoreSuite(t, () => overDouble(mode === 'batch', release), mode === 'batch' ? [...offers, 'index'] : offers);
   });

@@ -22,7 +22,7 @@ const root = fileURLToPath(new URL('../../../', import.meta.url));
 
 const { network, user } = await isolation();
 
-suite('a tool run within limits', { drawn: true }, (t) => {
+suite('a tool run within limits', { drawn: true, costs: 9 }, (t) => {
   const folder = mediaFolder();
   const sh = (script: string, given = limits({}), signal = never()) =>
     runTool('/bin/sh', ['-c', script], given, signal);

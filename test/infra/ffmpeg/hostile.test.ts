@@ -19,7 +19,7 @@ import { alias, box, changed } from './boxes.ts';
 
 const run = promisify(execFile);
 
-suite('hostile files', { drawn: true }, (t) => {
+suite('hostile files', { drawn: true, costs: 13 }, (t) => {
   const { folder, transcoder, sourceOf, render, leftovers } = transcoding();
   const outcome = async (path: string): Promise<readonly (string | undefined)[]> => {
     try {

@@ -12,7 +12,7 @@ import { box, changed, covered, xmpNumber } from './boxes.ts';
 const ai = 'http://cv.iptc.org/newscodes/digitalsourcetype/trainedAlgorithmicMedia';
 const aiXmp = `<x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/" Iptc4xmpExt:DigitalSourceType="${ai}"/></rdf:RDF></x:xmpmeta>`;
 
-suite('probe of a video', { drawn: true }, (t) => {
+suite('probe of a video', { drawn: true, costs: 19 }, (t) => {
   const { folder, sourceOf, leftovers } = transcoding();
   const probeOf = async (clip: Clip) => (await sourceOf(await makeClip(folder, { seconds: 0.5, ...clip }))).probe;
 

@@ -16,7 +16,7 @@ import { covered } from './boxes.ts';
 
 const run = promisify(execFile);
 
-suite('renditions of a video', { drawn: true }, (t) => {
+suite('renditions of a video', { drawn: true, costs: 37 }, (t) => {
   const { folder, sourceOf, render, leftovers } = transcoding();
   const clipSource = async (clip: Clip) => sourceOf(await makeClip(folder, { seconds: 0.5, ...clip }));
   const packets = async (path: string, stream: string) => {

@@ -6,6 +6,7 @@ import { connect, replicationOf } from '#infra/kafka/client.ts';
 import { openKafkaLog } from '#infra/kafka/log.ts';
 import { KafkaSubscription } from '#infra/kafka/subscription.ts';
 import { openKafkaLogWriter } from '#infra/kafka/writer.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { kafkaMissing } from '#test/support/kafka.ts';
 import { testDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
@@ -35,11 +36,16 @@ suite('log: Kafka', { timeoutMs: 180_000 }, (t) => {
     return;
   }
   let brokers: readonly string[] = [];
-  logSuite(t, async () => {
-    const harness = await kafkaHarness((await testDatabase()).url);
-    brokers = harness.brokers;
-    return harness;
-  }, ['kill9', 'writeLosingAck', 'repeat', 'truncate']);
+  const offers = rowsOfRun('what befalls a broker', ['kill9', 'writeLosingAck', 'repeat', 'truncate'] as const, String);
+  logSuite(
+    t,
+    async () => {
+      const harness = await kafkaHarness((await testDatabase()).url);
+      brokers = harness.brokers;
+      return harness;
+    },
+    offers,
+  );
 
   const own = (): { brokers: readonly string[]; topics: string[]; prefix: string } => ({
     brokers,

@@ -68,7 +68,7 @@ async function starter(dataDir: string): Promise<{ child: ChildProcess; url: str
 
 const ended = (child: ChildProcess) => new Promise<void>((resolve) => child.once('exit', () => resolve()));
 
-suite('embedded postgres', { drawn: true }, (t) => {
+suite('embedded postgres', { drawn: true, costs: 17 }, (t) => {
   t('starts with durable settings on loopback alone; a second start has its data', async () => {
     const dataDir = newFolder();
     const steps: string[] = [];

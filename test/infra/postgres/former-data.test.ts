@@ -26,7 +26,7 @@ const ask = async (url: string, sql: string): Promise<readonly Record<string, un
 const former = 'create schema ops; create table ops.metrics_accounts as select 42 as n';
 const tables = `select relname from pg_class where relname in ('metrics_accounts', 'own') order by 1`;
 
-suite('data of 0.1', { drawn: true, timeoutMs: 120_000 }, (t) => {
+suite('data of 0.1', { drawn: true, costs: 7, timeoutMs: 120_000 }, (t) => {
   /** A data folder as a build leaves it: a database with this table, files and figures. */
   const folderWith = async (sql: string): Promise<string> => {
     const { dataDir, drop } = serverFolder();

@@ -12,6 +12,7 @@ import { tableOf } from '#projections/analytics/tables.ts';
 import { projections } from '#projections/index.ts';
 import { rebuildAll } from '#projections/rebuild-all.ts';
 import { embeddedClickHouse, testClickHouse } from '#test/support/clickhouse.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import {
   history,
@@ -97,17 +98,20 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
         url,
       ]);
       afterFile(() => mortals.end());
-      for (const point of [
+      const points = [
         'analytics:after-insert',
         'analytics:before-recount',
         'analytics:after-recount',
         'consume:after-commit',
-      ]) {
+      ];
+      const deaths = rowsOfRun('deaths of an ingester', [...points, ...Array(randomKills).fill('')], String);
+      const drawn = deaths.filter((point) => point !== '');
+      for (const point of drawn) {
         const child = await mortals.child(point);
         await append(inOrder(history(random, { targets: 3, days: 5 })));
         await mortals.died(child);
       }
-      for (let n = 0; n < randomKills; n += 1) {
+      for (let n = drawn.length; n < deaths.length; n += 1) {
         const child = await mortals.child('');
         const writing = append(inOrder(history(random, { targets: 6, days: 6 })));
         await delay(random() * 600);
@@ -120,7 +124,7 @@ suite('analytics: from the log into ClickHouse', { timeoutMs: 240_000 + randomKi
       last.stdin?.end();
       assert.equal(await observations(client, 1), all.length);
       await equal(client, 1, `with SEED=${seed}`);
-      process.stdout.write(`  ${randomKills + 4} deaths, ${all.length} observations, SEED=${seed}\n`);
+      process.stdout.write(`  ${deaths.length} deaths, ${all.length} observations, SEED=${seed}\n`);
       await mortals.end();
     },
   );

@@ -48,7 +48,11 @@ interface Submitted {
   readonly tokens: readonly string[];
 }
 
-suite('a post that waits for approval, while everybody acts at once', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('a post that waits for approval, while everybody acts at once', {
+  drawn: true,
+  costs: 10,
+  timeoutMs: 240_000,
+}, (t) => {
   const body = (own: Composer, dueAt: string) =>
     own.body({ content: `Words ${randomUUID()}.`, schedule: { type: 'at', scheduledAt: dueAt } });
   const submit = async (own: Composer): Promise<Submitted> => {

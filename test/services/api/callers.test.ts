@@ -150,7 +150,7 @@ suite('limits of callers', (t) => {
     assert.equal(await spend('first'), 'refused', 'and is now the latest');
     for (let at = 0; at < 999; at += 1) await spend(`b${at}`);
     assert.equal(await spend('first'), 'refused');
-    for (let at = 0; at < 100_000; at += 1) await spend(`c${at}`);
+    for (let at = 0; at < 3_000; at += 1) await spend(`c${at}`);
     assert.equal(await spend('first'), 'let');
   });
 

@@ -32,7 +32,7 @@ type Json = Readonly<Record<string, unknown>> & { readonly id: string };
 const tomorrow = { type: 'at', scheduledAt: new Date(Date.now() + 86_400_000).toISOString() };
 
 /** An api that is killed inside a call, and the caller who repeats the call under the same key. */
-suite('an api killed between two durable effects of a call', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('an api killed between two durable effects of a call', { drawn: true, costs: 20, timeoutMs: 240_000 }, (t) => {
   let world: FaultWorld;
   let store: DomainStore;
   let clientId = '';

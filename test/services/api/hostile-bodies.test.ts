@@ -7,6 +7,7 @@ import { defaultBodyLimit, JsonMeter } from '#services/api/call/json.ts';
 import { Refusal } from '#services/api/call/refusal.ts';
 import { isJsonType } from '#services/api/http/rest.ts';
 import { type Composer, composer } from '#test/support/composing.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { startWorld, type World } from '#test/support/http.ts';
 import { rawCall } from '#test/support/raw-call.ts';
 import { seeded } from '#test/support/seed.ts';
@@ -123,11 +124,11 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
   };
 
   t('any member of a client', async () => {
-    for (const shape of clientShapes) await holds(shape);
+    for (const shape of rowsOfRun('shapes of a client', clientShapes, ([what]) => what)) await holds(shape);
   });
 
   t('any member of a draft', async () => {
-    for (const shape of postShapes(composed)) await holds(shape);
+    for (const shape of rowsOfRun('shapes of a draft', postShapes(composed), ([what]) => what)) await holds(shape);
   });
 
   t('texts that every network counts at its slowest', async () => {
@@ -139,7 +140,7 @@ suite('hostile bodies', { timeoutMs: 180_000 }, (t) => {
     await holds(['ten networks', '/posts', JSON.stringify(composed.body({ variants })), 422]);
     await holds(['a preview for ten networks', '/posts/preview', JSON.stringify(composed.body({ variants })), 200]);
     const query = `https://a.com/?a${'!'.repeat(3_980)} `;
-    for (const unit of ['😀', '👨‍', '日.', 'a-', query]) {
+    for (const unit of rowsOfRun('slow texts', ['😀', '👨‍', '日.', 'a-', query], (text) => text.slice(0, 20))) {
       const content = unit.repeat(50_000 / unit.length);
       await holds([unit.slice(0, 20), '/posts', JSON.stringify(composed.body({ content })), 422]);
     }

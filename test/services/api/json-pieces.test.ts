@@ -10,7 +10,7 @@ const piecesOf = async (value: unknown): Promise<readonly string[]> => {
   return pieces;
 };
 
-suite('JSON in pieces', (t) => {
+suite('JSON in pieces', { drawn: true, costs: 2 }, (t) => {
   const { seed } = seeded('JSON pieces');
   const text = 'é"😀\\'.repeat(20_000);
 

@@ -169,7 +169,7 @@ const assertSent = (row: LedgerRow, { verdict, body, scheduledAt }: Awaited): vo
   assert.equal(row.scheduledFor?.toISOString() ?? null, scheduleMode === 'native' ? scheduledAt : null, platform);
 };
 
-suite('a preview keeps its word', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('a preview keeps its word', { drawn: true, costs: 8, timeoutMs: 180_000 }, (t) => {
   const stop = new AbortController();
   let publishing: Promise<void>;
   let sandbox: SandboxNetwork;

@@ -25,7 +25,7 @@ const next = monthsAhead(1);
 const later = monthsAhead(2);
 
 /** An api that is killed (SIGKILL) around the places that a call takes and gives back. */
-suite('an api killed around the places of a quota', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('an api killed around the places of a quota', { drawn: true, costs: 5, timeoutMs: 240_000 }, (t) => {
   let world: FaultWorld;
   let store: DomainStore;
   let clientId = '';

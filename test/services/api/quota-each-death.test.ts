@@ -22,7 +22,7 @@ const at = (instant: string) => ({ schedule: { type: 'at', scheduledAt: instant 
 const days = Math.round((Date.parse(later.at) - Date.parse(next.at)) / 86_400_000);
 
 /** An api that dies before each append of a call in turn: after the sweep a month holds what is due in it, and no more. */
-suite('the quota, wherever an api dies in a call', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('the quota, wherever an api dies in a call', { drawn: true, costs: 10, timeoutMs: 240_000 }, (t) => {
   let world: World;
   let one: Awaited<ReturnType<typeof quotaWorld>>;
   t.before(async () => {

@@ -9,7 +9,7 @@ import { seeded } from '#test/support/seed.ts';
 import { suite } from '#test/support/suite.ts';
 
 /** Callers that die, or sleep, between the reservation of a place and the append that it is for. */
-suite('the quota, when callers die or come late', { timeoutMs: 180_000 }, (t) => {
+suite('the quota, when callers die or come late', { drawn: true, costs: 3, timeoutMs: 180_000 }, (t) => {
   let world: World;
   t.before(async () => {
     world = await startWorld();

@@ -23,7 +23,7 @@ const withQuery = operations.flatMap(({ query, ...rest }) => (query === undefine
 const spoilingsOf = ({ body, entries }: (typeof withBody)[number]): readonly Spoiling[] =>
   spoilings(body).filter(({ path }) => path.length < 2 || path[0] !== entries);
 
-suite('spoiled inputs', { timeoutMs: 240_000 }, (t) => {
+suite('spoiled inputs', { drawn: true, costs: 4, timeoutMs: 240_000 }, (t) => {
   let world: World;
   let console: Caller;
   t.before(async () => {

@@ -32,7 +32,7 @@ import { suite } from '#test/support/suite.ts';
 
 const script = fileURLToPath(new URL('./people-process.ts', import.meta.url));
 
-suite('people: deaths', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('people: deaths', { drawn: true, costs: 5, timeoutMs: 180_000 }, (t) => {
   const key = secretKey();
   let world: World;
   let people: PeopleDeps;

@@ -14,7 +14,7 @@ import { World } from './histories/world.ts';
 const numRuns = Number(process.env.HISTORIES ?? 800);
 const { seed } = seeded('histories');
 
-suite('histories of a post and its targets', (t) => {
+suite('histories of a post and its targets', { drawn: true, costs: 3 }, (t) => {
   t('only the drawn arrows, only released content, counts that add up, and the same state after a replay', async () => {
     const walked = new Set<string>();
     const drawn = Object.entries({ ...targetArrows, ...postArrows }).flatMap(([type, arrows]) =>

@@ -82,7 +82,7 @@ const racesIn = (world: World, index: number): readonly Met[] => {
   );
 };
 
-suite('races', (t) => {
+suite('races', { drawn: true, costs: 3 }, (t) => {
   /** One of each pair. */
   const met = new Map<string, Met>();
   const wanted = new Set(

@@ -15,7 +15,7 @@ const points = [
   ...['insights:after-observed', 'insights:after-tried', 'insights:after-refreshed'],
 ];
 
-suite('metrics deaths', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('metrics deaths', { drawn: true, costs: 7, timeoutMs: 180_000 }, (t) => {
   let world: MetricsWorld;
   const mortals = new Mortals(script, () => [world.posts.url]);
 

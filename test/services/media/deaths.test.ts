@@ -23,7 +23,7 @@ const points = [
 ];
 const single = ['MediaStored', 'MediaProbed', 'MediaTranscoded'];
 
-suite('media deaths', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('media deaths', { drawn: true, costs: 16, timeoutMs: 240_000 }, (t) => {
   let world: MediaWorld;
   const mortals = new Mortals(script, () => [world.posts.url]);
   const picture = (side: number) =>

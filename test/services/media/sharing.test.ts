@@ -10,7 +10,7 @@ import { suite } from '#test/support/suite.ts';
 import { until } from '#test/support/until.ts';
 import { MediaWorld } from './world.ts';
 
-suite('media workers side by side', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('media workers side by side', { drawn: true, costs: 8, timeoutMs: 180_000 }, (t) => {
   let world: MediaWorld;
   t.before(async () => {
     world = await MediaWorld.open();

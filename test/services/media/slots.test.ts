@@ -56,7 +56,7 @@ const described = { name: 'file', clientId: null, folder: null, altText: null };
 /** What is no media is done with once it is here. */
 const nothing = Buffer.from('nothing that a network takes');
 
-suite('slots of files', { drawn: true }, (t) => {
+suite('slots of files', { drawn: true, costs: 16 }, (t) => {
   const of = (customer: string) => ({ workspaceId: customer });
   const wanted = (...customers: readonly string[]) => customers.map((customer, n) => ({ customer, n }));
   const chosen = (slots: Slots, ...customers: readonly string[]) =>

@@ -12,7 +12,7 @@ import { until } from '#test/support/until.ts';
 
 const hourMs = 3_600_000;
 
-suite('deaths after a restore', { timeoutMs: 120_000 }, (t) => {
+suite('deaths after a restore', { drawn: true, costs: 2, timeoutMs: 120_000 }, (t) => {
   let world: PublishingWorld;
   let accounts: readonly Account[];
   let recorders: Mortals;

@@ -12,6 +12,7 @@ import { holdPublishing, resumePublishing } from '#runtime/work/publishing-hold.
 import { type Platform, platforms } from '#schemas/common.ts';
 import type { Failure } from '#schemas/target.ts';
 import { type ReadyAsset, readyAsset } from '#test/support/assets.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld } from '#test/support/publishing.ts';
@@ -244,13 +245,14 @@ suite('what follows a published post', { timeoutMs: 240_000 }, (t) => {
   });
 
   // The story of the cover, and its calls, after the next worker.
-  for (const [point, story, made] of [
+  const deaths = [
     ['publisher:after-outcome', ['Scheduled', 'Started', 'Completed'], ['done']],
     ['publisher:after-step-start', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done']],
     ['sandbox.step_accepted', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done', 'done']],
     ['publisher:after-step-call', ['Scheduled', 'Started', 'Scheduled', 'Started', 'Completed'], ['done', 'done']],
     ['publisher:after-step', ['Scheduled', 'Started', 'Completed'], ['done']],
-  ] as const) {
+  ] as const;
+  for (const [point, story, made] of rowsOfRun('deaths around a cover', deaths, ([point]) => point)) {
     t(`killed at ${point}: one post, and the cover is set`, async () => {
       const dying = await mortals.child(point);
       const id = await schedule(youtube);

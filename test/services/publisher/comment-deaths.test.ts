@@ -9,7 +9,7 @@ import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
-suite('deaths around a first comment', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('deaths around a first comment', { drawn: true, costs: 5, timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let account: Account;
   const mortals = new Mortals(script, () => [world.url]);

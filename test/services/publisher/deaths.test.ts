@@ -11,7 +11,7 @@ import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
-suite('publisher deaths', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('publisher deaths', { drawn: true, costs: 8, timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let provable: Account;
   let unprovable: Account;

@@ -12,7 +12,7 @@ import { until } from '#test/support/until.ts';
 
 const script = fileURLToPath(new URL('../../support/publisher-process.ts', import.meta.url));
 
-suite('deaths over a post for the network’s own scheduler', { drawn: true, timeoutMs: 240_000 }, (t) => {
+suite('deaths over a post for the network’s own scheduler', { drawn: true, costs: 13, timeoutMs: 240_000 }, (t) => {
   let world: PublishingWorld;
   let facebook: Account;
   let youtube: Account;

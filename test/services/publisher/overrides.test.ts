@@ -7,6 +7,7 @@ import { type Platform, platforms } from '#schemas/common.ts';
 import type { PostBody, Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
 import { suite } from '#test/support/suite.ts';
@@ -213,7 +214,7 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
   });
 
   t('each key reaches the network it belongs to', async () => {
-    const rows = [
+    const all = [
       ...platforms.flatMap((platform) =>
         keys[platform].map(([key, value, sent = value]) => ({
           platform,
@@ -223,6 +224,8 @@ suite('overrides and members that reach the network', { timeoutMs: 240_000 }, (t
       ),
       ...paired.map(([platform, given]) => ({ platform, given, sent: given })),
     ];
+    const nameOf = ({ platform, given }: (typeof all)[number]) => `${platform} ${Object.keys(given)}`;
+    const rows = rowsOfRun('keys of networks', all, nameOf);
     const { id: clip } = await world.clip();
     const ids = await Promise.all(
       // Facebook takes a reel or a story with a file alone.

@@ -8,6 +8,7 @@ import { execute } from '#runtime/eventing/execute.ts';
 import type { Variant } from '#schemas/post.ts';
 import { readyAsset } from '#test/support/assets.ts';
 import { readyClip } from '#test/support/clip.ts';
+import { rowsOfRun } from '#test/support/drawing.ts';
 import { Mortals } from '#test/support/mortals.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, PublishingWorld, type Running } from '#test/support/publishing.ts';
@@ -207,13 +208,14 @@ suite('threads', { timeoutMs: 240_000 }, (t) => {
     assert.ok((await chain(archived)).length < texts.length);
   });
 
-  for (const [name, points] of [
+  const deaths = [
     [
       'threads',
       ['after-outcome', 'before-boundary', 'after-boundary', 'after-call', 'after-takeover', 'after-outcome'],
     ],
     ['x', ['after-outcome', 'before-boundary', 'after-call', 'after-takeover', 'after-outcome', 'after-claim']],
-  ] as const) {
+  ] as const;
+  for (const [name, points] of rowsOfRun('deaths in a thread', deaths, ([name]) => name)) {
     t(`${name}: workers killed one after the other in the middle of a thread publish each segment once`, async () => {
       await stopped();
       const texts = ['one', 'two', 'three', 'four'];

@@ -42,7 +42,7 @@ const readLog = async (brokers: readonly string[], prefix: string): Promise<LogR
 
 const found = await kafkaBroker({ private: true });
 
-suite('relay from EventStoreDB to Kafka', (t) => {
+suite('relay from EventStoreDB to Kafka', { drawn: true, costs: 7 }, (t) => {
   if ('skip' in found) {
     t.skip('lost connections, a killed broker, a new instance', found.skip);
     return;

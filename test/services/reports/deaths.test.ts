@@ -9,7 +9,7 @@ import { ReportsWorld } from './world.ts';
 
 const script = fileURLToPath(new URL('./reports-process.ts', import.meta.url));
 
-suite('reports deaths', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('reports deaths', { drawn: true, costs: 8, timeoutMs: 180_000 }, (t) => {
   let world: ReportsWorld;
   const mortals = new Mortals(script, () => [world.url, world.clickhouse.url]);
   t.before(async () => {

@@ -9,7 +9,7 @@ import { ok, receiver, SenderWorld, status } from './world.ts';
 
 const script = fileURLToPath(new URL('./sender-process.ts', import.meta.url));
 
-suite('sender deaths', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('sender deaths', { drawn: true, costs: 3, timeoutMs: 180_000 }, (t) => {
   let world: SenderWorld;
   const mortals = new Mortals(script, () => [world.webhooks.world.url, world.secretKey]);
   const child = mortals.child.bind(mortals);

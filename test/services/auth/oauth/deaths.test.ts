@@ -29,7 +29,7 @@ interface Mortal {
   readonly died: Promise<unknown>;
 }
 
-suite('authorization server: deaths', { drawn: true, timeoutMs: 180_000 }, (t) => {
+suite('authorization server: deaths', { drawn: true, costs: 5, timeoutMs: 180_000 }, (t) => {
   const key = secretKey();
   let world: World;
   let it: OAuth;

@@ -127,7 +127,7 @@ const justified = ({ platform, use }: MediaNeed, probe: MediaProbe, code: string
   }
 };
 
-suite('any plan', (t) => {
+suite('any plan', { drawn: true, costs: 2 }, (t) => {
   t('a source fits exactly if it keeps the rules; every rendition keeps them; every failure has its cause', () => {
     const seen = new Map<string, number>();
     fc.assert(

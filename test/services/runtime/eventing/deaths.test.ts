@@ -24,7 +24,7 @@ interface Ended {
   readonly answer: string;
 }
 
-suite('a process killed with -9 between two durable effects', { drawn: true }, (t) => {
+suite('a process killed with -9 between two durable effects', { drawn: true, costs: 4 }, (t) => {
   let events: PostgresEventStore;
   let store: DomainStore;
   let url: string;
