@@ -6,6 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { testTwinIdOf } from '#domain/ids.ts';
 import { workspace } from '#domain/workspace.ts';
 import { SandboxNetwork } from '#infra/platforms/sandbox/index.ts';
+import { view } from '#projections/shapes.ts';
 import { execute } from '#runtime/eventing/execute.ts';
 import { wallClock } from '#runtime/postgres/database-clock.ts';
 import { SandboxClocks } from '#runtime/work/sandbox-clocks.ts';
@@ -235,7 +236,7 @@ suite('the clock of a sandbox workspace', { timeoutMs: 120_000 }, (t) => {
     const commentedOn = (id: string) =>
       until('the comment', async () => {
         const { data } = await world.tester.get(`/post-targets/${id}`);
-        return data.firstCommentId === null ? null : true;
+        return typeof data.firstCommentExternalId === 'string' ? true : null;
       });
     await commentedOn(target?.id ?? '');
     // A comment that its network refused for hours waits for the clock, and for nothing else.
@@ -250,6 +251,11 @@ suite('the clock of a sandbox workspace', { timeoutMs: 120_000 }, (t) => {
       return (data.firstCommentIssue as { retryAt?: string } | null)?.retryAt == null ? null : true;
     });
     await world.settled();
+    const { rows } = await world.pool.query<{ hours: number }>(
+      `select extract(epoch from next_action_at - now())::float8 / 3600 as hours from ${view('post_targets')} where id = $1`,
+      [waiting],
+    );
+    assert.ok(Math.abs((rows[0]?.hours ?? 0) - 5) < 0.2, `in real time it waits for ${rows[0]?.hours} hours`);
     await move(await ahead(6 * 3_600_000));
     await commentedOn(waiting);
     const rule = { platform: 'x', minIntervalMinutes: null, perDay: 1 } as const;
