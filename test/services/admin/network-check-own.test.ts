@@ -1,6 +1,7 @@
 /** `network check` of the two networks that keep a protocol of their own: Bluesky's real server, and a strict Telegram. */
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
+import type { Json } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { type Adapters, openAdapters } from '#infra/adapters.ts';
 import { connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
@@ -47,7 +48,7 @@ suite('network check of bluesky and telegram', { timeoutMs: 120_000 }, (t) => {
   const checked = async (
     platform: 'bluesky' | 'telegram',
     externalId: string,
-    credential: { readonly secret: Readonly<Record<string, unknown>>; readonly expiresAt: string | null },
+    credential: { readonly secret: Readonly<Record<string, Json>>; readonly expiresAt: string | null },
   ) => {
     const id = randomUUID();
     const owner = { workspaceId: randomUUID(), clientId: randomUUID(), platform };
