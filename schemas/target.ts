@@ -199,19 +199,22 @@ export const targetEvents = {
     dueAt: Instant,
   }),
   /**
-   * The network does not publish the scheduled post at its time any more: it is deleted there, and then the target is canceled
-   * or due at another time, or the network takes that time for it. Before the answer to a hand-over is known it is a cancel,
-   * and stands for what the network turns out to have.
+   * The network does not publish the scheduled post as it is any more: it is deleted there, and then the target is canceled, or
+   * due at another time or with another content, or the network takes that time and that content for it. Before the answer to a
+   * hand-over is known it is a cancel, and stands for what the network turns out to have.
    */
   TargetUndoRequested: Type.Object({
-    then: Type.Enum(['cancel', 'reschedule']),
-    /** Those of TargetCanceled; null with `reschedule`. */
+    then: Type.Enum(['cancel', 'reschedule', 'revise']),
+    /** That of TargetCanceled; null with the others. */
     reason: Nullable(CancelReason),
+    /** That of TargetCanceled or TargetRevised; null with `reschedule`. */
     postRevision: Nullable(Type.Integer({ minimum: 0 })),
-    /** Those of TargetRescheduled; null with `cancel`. */
+    /** Those of TargetRescheduled or TargetRevised; null with `cancel`. */
     dueAt: Nullable(Instant),
     scheduledLocal: Nullable(LocalDateTime),
     jitterSeconds: Nullable(Type.Integer({ minimum: 0, maximum: 43_200 })),
+    /** The others of TargetRevised, with `revise` alone. */
+    revised: Type.Optional(Type.Pick(TargetTime, ['timezone', 'scheduleMode', 'scheduleModeReason'])),
   }),
   /** The network publishes the same scheduled post at another time, which TargetUndoRequested wanted. */
   TargetNativeTimeChanged: Type.Object({
@@ -221,8 +224,18 @@ export const targetEvents = {
     scheduledLocal: Nullable(LocalDateTime),
     jitterSeconds: Type.Integer({ minimum: 0, maximum: 43_200 }),
   }),
-  /** The network neither deleted the scheduled post nor took another time for it. */
-  TargetUndoFailed: Type.Object({ then: Type.Enum(['cancel', 'reschedule']), failure: Failure }),
+  /**
+   * The network publishes the same scheduled post with the content of this revision of its post, at this time, which
+   * TargetUndoRequested wanted.
+   */
+  TargetNativeRevised: Type.Object({
+    ...claim,
+    nativeId: Type.String({ minLength: 1, maxLength: 500 }),
+    postRevision: Type.Integer({ minimum: 0 }),
+    ...TargetTime.properties,
+  }),
+  /** The network neither deleted the scheduled post nor took another time or content for it. */
+  TargetUndoFailed: Type.Object({ then: Type.Enum(['cancel', 'reschedule', 'revise']), failure: Failure }),
   TargetScheduleModeChanged: Type.Object({
     scheduleMode: ScheduleMode,
     scheduleModeReason: Nullable(Type.String({ maxLength: 200 })),

@@ -14,6 +14,7 @@ import type {
   NativeScheduler,
   PlatformAdapter,
   RescheduleOutcome,
+  ReviseOutcome,
   UndoOutcome,
   VerifyOutcome,
 } from './platform.ts';
@@ -36,13 +37,15 @@ export type NativeFault =
 export interface NativeHarness extends Omit<Harness, 'scripted'> {
   /** A text that makes the fault strike once for its target. */
   scripted(fault: NativeFault, ms?: number): string;
+  /** Whether the one post that the network has of a target has this text. */
+  says(targetId: string, content: string): Promise<boolean>;
   /** By the network's clock, milliseconds since the epoch. */
   now(): Promise<number>;
   /** Moves the network's clock ahead. */
   pass(ms: number): Promise<void>;
 }
 
-type Outcome = HandOverOutcome | VerifyOutcome | UndoOutcome | RescheduleOutcome;
+type Outcome = HandOverOutcome | VerifyOutcome | UndoOutcome | RescheduleOutcome | ReviseOutcome;
 
 /** Milliseconds that a case has before the network's window closes. */
 const spareMs = 60_000;
@@ -109,6 +112,16 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
     assert.ok(outcome, 'the scheduler changes no time');
     return outcome;
   };
+  /** A scheduler that changes the words of a post has this call. @param former what the network has */
+  const revise = async (
+    asked: HandOverRequest,
+    { nativeId }: { readonly nativeId: string },
+    former: HandOverRequest,
+  ) => {
+    const outcome = await schedulerOf(asked.platform).revise?.(asked, nativeId, former);
+    assert.ok(outcome, 'the scheduler changes no words');
+    return outcome;
+  };
   const until = async ({ dueAt }: HandOverRequest, beforeMs = 0) =>
     harness.pass(Math.max(1, Math.ceil(Date.parse(dueAt) - beforeMs - (await harness.now()) + 1)));
 
@@ -121,6 +134,11 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
   const eachChanging = (run: (platform: Platform) => Promise<void>) =>
     each(async (platform) => {
       if (schedulerOf(platform).reschedule !== undefined) await run(platform);
+    });
+
+  const eachRevising = (run: (platform: Platform) => Promise<void>) =>
+    each(async (platform) => {
+      if (schedulerOf(platform).revise !== undefined) await run(platform);
     });
 
   t('an adapter has a scheduler exactly where the capabilities say so, with all three calls', () => {
@@ -366,6 +384,92 @@ export function nativeSuite(t: Cases, start: () => Promise<NativeHarness>): void
         await until(later);
         assert.equal(kind(await verify(later, handed), 'published').publishedAt, later.dueAt);
         assert.equal((await harness.posts(asked.targetId)).length, 1);
+      }
+    }),
+  );
+
+  t(
+    'a post with other words, at its time or at another one, is the same post, which is published with the last of them',
+    eachRevising(async (platform) => {
+      const asked = await request(platform, { content: `First ${randomUUID()}` });
+      const handed = await handOver(asked);
+      const better = { ...asked, content: `Better ${randomUUID()}` };
+      kind(await revise(better, handed, asked), 'revised');
+      assert.ok(await harness.says(asked.targetId, better.content));
+      assert.equal(kind(await verify(better, handed), 'scheduled').nativeId, handed.nativeId);
+      const { minMs } = windowOf(platform);
+      const best = { ...asked, content: `Best ${randomUUID()}`, dueAt: await ahead(minMs + 60 * spareMs) };
+      for (let times = 0; times < 2; times += 1) kind(await revise(best, handed, better), 'revised');
+      await until(asked);
+      kind(await verify(best, handed), 'scheduled');
+      await until(best);
+      const seen = kind(await verify(best, handed), 'published');
+      assert.equal(seen.publishedAt, best.dueAt);
+      assert.deepEqual(await harness.posts(asked.targetId), [seen.externalId]);
+      assert.ok(await harness.says(asked.targetId, best.content));
+    }),
+  );
+
+  t(
+    'other words at the same time are taken when no hand-over would be, and at a time outside of the window they are not',
+    eachRevising(async (platform) => {
+      const asked = await request(platform, { content: `First ${randomUUID()}` });
+      const handed = await handOver(asked);
+      const better = { ...asked, content: `Better ${randomUUID()}` };
+      const { minMs, maxMs } = windowOf(platform);
+      for (const aheadMs of [minMs - 5_000, maxMs + spareMs]) {
+        const outcome = await revise({ ...better, dueAt: await ahead(aheadMs) }, handed, asked);
+        assert.equal(kind(outcome, 'outside_window').failure.code, 'outside_native_window');
+      }
+      assert.ok(await harness.says(asked.targetId, asked.content));
+      await until(asked, Math.max(minMs - spareMs, 2 * spareMs));
+      kind(await revise(better, handed, asked), 'revised');
+      assert.ok(await harness.says(asked.targetId, better.content));
+      await until(asked);
+      assert.equal(kind(await verify(better, handed), 'published').publishedAt, asked.dueAt);
+    }),
+  );
+
+  t(
+    'a published post, one that is nearly published, and one that is not there get no other words',
+    eachRevising(async (platform) => {
+      const asked = await request(platform, { content: `First ${randomUUID()}` });
+      const handed = await handOver(asked);
+      const better = { ...asked, content: `Better ${randomUUID()}` };
+      await until(asked, 5_000);
+      assert.equal(kind(await revise(better, handed, asked), 'too_late').failure.code, 'undo_too_late');
+      await harness.pass(6_000);
+      kind(await revise(better, handed, asked), 'too_late');
+      assert.ok(await harness.says(asked.targetId, asked.content));
+      const undone = await request(platform);
+      const gone = await handOver(undone);
+      kind(await undo(undone, gone), 'undone');
+      kind(await revise({ ...undone, content: 'Better' }, gone, undone), 'unknown');
+      kind(await verify(undone, gone), 'absent');
+    }),
+  );
+
+  t(
+    'other words whose answer is lost may be asked for again; once the post is out, the answer says whether it has them',
+    eachRevising(async (platform) => {
+      for (const fault of ['undo_timeout_before', 'undo_timeout_after'] as const) {
+        const asked = await request(platform, { content: `First ${randomUUID()}` });
+        const handed = await handOver(asked);
+        const better = { ...asked, content: harness.scripted(fault) };
+        kind(await revise(better, handed, asked), 'unknown');
+        const isTaken = fault === 'undo_timeout_after';
+        assert.equal(await harness.says(asked.targetId, better.content), isTaken);
+        await until(asked);
+        kind(await verify(asked, handed), 'published');
+        kind(await revise(better, handed, asked), isTaken ? 'revised' : 'too_late');
+        assert.equal(await harness.says(asked.targetId, better.content), isTaken);
+        assert.equal((await harness.posts(asked.targetId)).length, 1);
+        const other = await request(platform, { content: `First ${randomUUID()}` });
+        const again = await handOver(other);
+        const wanted = { ...other, content: harness.scripted(fault) };
+        kind(await revise(wanted, again, other), 'unknown');
+        kind(await revise(wanted, again, other), 'revised');
+        assert.ok(await harness.says(other.targetId, wanted.content));
       }
     }),
   );

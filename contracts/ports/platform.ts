@@ -359,6 +359,15 @@ export type RescheduleOutcome =
   | { readonly kind: 'outside_window'; readonly failure: Failure }
   | UndoNotDone;
 
+export type ReviseOutcome =
+  /** The network has the content and the time of the request, also where it has published the post since. */
+  | { readonly kind: 'revised' }
+  /** The network refused the time, or was not asked: it lies outside of its window. The former content and time stand. */
+  | { readonly kind: 'outside_window'; readonly failure: Failure }
+  /** What differs the network changes of no scheduled post, or it refused the content; the former content and time stand. */
+  | { readonly kind: 'other_post' }
+  | UndoNotDone;
+
 /** An adapter has the first three or none. */
 export interface NativeScheduler {
   /** Like `publish`: the call that makes the network's scheduled post is the boundary. */
@@ -372,4 +381,11 @@ export interface NativeScheduler {
    * post. Absent: only an undo and another hand-over do.
    */
   reschedule?(request: HandOverRequest, nativeId: string): Promise<RescheduleOutcome>;
+  /**
+   * Gives the scheduled post the words, the settings and the time of the request in the place of its own, as long as it is not
+   * published; it stays the same post. A second call leaves what one leaves, and says of a post that is out whether it went out so.
+   * Absent: only an undo and another hand-over do.
+   * @param former the request of the hand-over, or of the latest revise; its files are those of the request
+   */
+  revise?(request: HandOverRequest, nativeId: string, former: PublishRequest): Promise<ReviseOutcome>;
 }

@@ -15,11 +15,15 @@ export interface OtherBodies {
   /** By revision of the event that holds the body. */
   readonly bodies: Readonly<Record<string, PostBody>>;
   /**
-   * By target that a revise named: the revision that it shows, and the one that it shows until the revise reaches it.
-   * Before the next revise of a post every target has been reached, or was skipped.
+   * By target that a revise named: the revision that it shows, and those one of which it shows until the revise reaches it, the
+   * newest first. Before the next revise of a post every target has been reached, or was skipped, but for one that a network's
+   * own scheduler has: that may be asked to take four contents, and shows the one before them.
    */
-  readonly targets: Readonly<Record<string, readonly [now: number, before: number]>>;
+  readonly targets: Readonly<Record<string, readonly number[]>>;
 }
+
+/** One that it shows, and as many as a network may be asked to take. */
+const maxAtNetwork = 5;
 
 const noOtherBodies: OtherBodies = { bodies: {}, targets: {} };
 
@@ -77,7 +81,8 @@ export const stateOfBodies = (
 
 /**
  * Keeps the body that the revise replaces, which the next event may put back, and drops every other one that no target
- * can show any more: so a post has at most two bodies for each target and one more, however often it is revised.
+ * can show any more: so a post has at most two bodies for each target and one more, however often it is revised; and five for each,
+ * where networks' own schedulers may have targets of it.
  */
 const withRevise = (
   { bodies, targets }: OtherBodies,
@@ -86,10 +91,13 @@ const withRevise = (
   revision: number,
   all: readonly string[],
   named: readonly string[],
+  isNative: boolean,
 ): OtherBodies => {
   const isNamed = new Set(named);
-  const next = all.map((id): readonly [string, readonly [number, number]] => {
-    const [shown = planRevision] = targets[id] ?? [];
+  const next = all.map((id): readonly [string, readonly number[]] => {
+    const known = targets[id] ?? [planRevision];
+    const [shown = planRevision] = known;
+    if (isNative) return [id, [...(isNamed.has(id) ? [revision] : []), ...new Set(known)].slice(0, maxAtNetwork)];
     return [id, isNamed.has(id) ? [revision, shown] : [shown, shown]];
   });
   const needed = new Set(next.flatMap(([, both]) => both));
@@ -107,9 +115,9 @@ const withoutSkipped = (
   revision: number,
   skipped: readonly string[],
 ): OtherBodies => {
-  const restored = skipped.flatMap((id): (readonly [string, readonly [number, number]])[] => {
-    const [now, before] = targets[id] ?? [];
-    return now === revision && before !== undefined ? [[id, [before, before]]] : [];
+  const restored = skipped.flatMap((id): (readonly [string, readonly number[]])[] => {
+    const [now, before, ...earlier] = targets[id] ?? [];
+    return now === revision && before !== undefined ? [[id, [before, before, ...earlier]]] : [];
   });
   return { bodies, targets: { ...targets, ...Object.fromEntries(restored) } };
 };
@@ -140,7 +148,8 @@ export const bodiesAfter = (
       const former = { revision: known ?? planRevision, body: row.body, isPutBack: replaced !== null };
       const all = Object.keys(row.standings);
       const { targetIds } = event.data;
-      const others = withRevise(earlier ?? noOtherBodies, former, planRevision, bodyRevision, all, targetIds);
+      const isNative = [row.body, body].some(({ scheduleMode }) => scheduleMode === 'native');
+      const others = withRevise(earlier ?? noOtherBodies, former, planRevision, bodyRevision, all, targetIds, isNative);
       return { body, body_revision, earlier: others };
     }
     case 'PostSubmittedForApproval': {

@@ -32,7 +32,7 @@ import { countedSql, isAskedSql, slotAtSql, waitingSql } from './sql.ts';
 
 /** Parts of a target's row that many of its events set, and the folds of its network's own scheduler. */
 
-/** `moving`: pending, and the target is wanted at another time; until then it may still be canceled. */
+/** `moving`: pending, and the target is wanted at another time or with another content; until then it may still be canceled. */
 type UndoStatus = (typeof undoStatuses)[number] | 'moving';
 
 interface NativeRow {
@@ -352,6 +352,7 @@ const targetsByEvents = defineModel<Own, TargetEvent>({
     })),
     TargetRevised: change((row, data, event) => ({
       ...row,
+      ...undone(row),
       schedule_mode: data.scheduleMode,
       schedule_mode_reason: data.scheduleModeReason,
       // A failed target stays failed until it is requeued.
@@ -401,6 +402,13 @@ const targetsByEvents = defineModel<Own, TargetEvent>({
     TargetNativeTimeChanged: change((row, { dueAt, scheduledLocal, jitterSeconds }) => ({
       ...{ ...row, ...inTime, ...undone(row), due_at: dueAt, next_action_at: dueAt },
       ...{ scheduled_local: scheduledLocal, jitter_seconds: jitterSeconds },
+    })),
+    TargetNativeRevised: change((row, data) => ({
+      ...{ ...row, ...inTime, ...undone(row), due_at: data.dueAt, next_action_at: data.dueAt },
+      ...{ scheduled_local: data.scheduledLocal, timezone: data.timezone, jitter_seconds: data.jitterSeconds },
+      ...{ schedule_mode: data.scheduleMode, schedule_mode_reason: data.scheduleModeReason },
+      post_revision: data.postRevision,
+      applied_revision: Math.max(row.applied_revision, data.postRevision),
     })),
     TargetScheduleModeChanged: change(modeChanged),
     TargetAcceptedByPlatform: change((row, { askAt, until }) => ({

@@ -22,7 +22,7 @@ const TargetStatus = OpenEnum('TargetStatus', targetStatuses, statusWords);
 const UndoStatus = OpenEnum(
   'UndoStatus',
   undoStatuses,
-  'pending: the network is asked to delete the scheduled post, or to publish it at its new time, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time; or it publishes it at its new time, and the target is still handed_to_platform; failed: it has done neither, because it published the post or is about to.',
+  'pending: the network is asked to delete the scheduled post, or to publish it at its new time or with its new content, at once or as soon as it is known to have it; done: it has it no longer, or never had it, and the target is canceled or has its new time or content; or it publishes it so, and the target is still handed_to_platform; failed: it has done neither, because it published the post or is about to.',
 );
 export const TargetCancelReason = OpenEnum(
   'TargetCancelReason',
@@ -149,7 +149,7 @@ export const PostTarget = Named(
       ),
       undo: said(
         Nullable(UndoStatus),
-        'What became of the last cancel or reschedule that was asked for while the network’s own scheduler had the target, or of a cancel while the target was being handed over to it; null: none was.',
+        'What became of the last cancel, reschedule or revise that was asked for while the network’s own scheduler had the target, or of a cancel while the target was being handed over to it; null: none was.',
       ),
       cancelReason: said(Nullable(TargetCancelReason), 'Why it is canceled; null while it is not.'),
       firstComment: said(Nullable(Type.String()), 'The comment that follows the post; null: none.'),

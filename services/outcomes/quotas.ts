@@ -26,6 +26,7 @@ export const placeTypes: readonly (TargetEvent['type'] | PostEvent['type'])[] = 
   'TargetRevised',
   'TargetUndoFailed',
   'TargetNativeTimeChanged',
+  'TargetNativeRevised',
   'PostTargetsSkipped',
 ];
 

@@ -1,24 +1,31 @@
 import { within } from '#contracts/base/pause.ts';
-import type { UndoNotDone, UndoOutcome } from '#contracts/ports/platform.ts';
+import type {
+  NativeScheduler,
+  PublishMedia,
+  PublishRequest,
+  UndoNotDone,
+  UndoOutcome,
+} from '#contracts/ports/platform.ts';
 import { timeReason, undoClosesMs } from '#domain/post/scheduling.ts';
 import type { FollowUps, TargetCommand, TargetIn } from '#domain/post-target/target.ts';
 import { nativePostGone, nativePostLate, outcomeUnknown } from '#domain/publish-failures.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
 import { PublishingHeld } from '#runtime/work/publishing-wall.ts';
-import { adapterOf, isHeld, schedulerOf, type WorkContext } from './context.ts';
+import { adapterOf, isHeld, mediaReadiness, schedulerOf, type WorkContext } from './context.ts';
 import { adapterTimes } from './deps.ts';
 import { cleanFailure, cleanPresent } from './files.ts';
 import { noFiles } from './media-readiness.ts';
 import { followUpsOf, reportLapse, reportLapsedAccount } from './outcome.ts';
 import { ask, unasked } from './reconcile.ts';
 import { nextQuestionMs, publishedBy, unansweredRest } from './reconcile-schedule.ts';
+import type { Conditions } from './related-streams.ts';
 import { accountOf, filesOf, requestOf } from './request.ts';
 
 /**
- * Follows a target that the network's own scheduler has: takes it back, or gives it its new time, where somebody wants that,
- * and finds out at its time what became of it. Only the network's word ends it: an undo without an answer is asked after, and
- * what the network published meanwhile is published. Every question, every undo and every change of time may be repeated, so
- * a crash anywhere here leaves a target that the next worker follows in the same way.
+ * Follows a target that the network's own scheduler has: takes it back, or gives it its new time or content, where somebody wants
+ * that, and finds out at its time what became of it. Only the network's word ends it: an undo without an answer is asked after,
+ * and what the network published meanwhile is published. Every question, every undo and every change may be repeated, so a crash
+ * anywhere here leaves a target that the next worker follows in the same way.
  */
 
 type Handed = TargetIn<'handed_to_platform'>;
@@ -105,9 +112,9 @@ const settled = async (context: WorkContext, target: Handed, outcome: Question['
 };
 
 /**
- * Deletes the scheduled post, or has the network take the new time for it, and records what becomes of the target. If the
- * worker dies after the call, the next one calls again: a network that has no such post any more says so, and the worker asks
- * for its state; one that has the new time takes it once more. The network may allow later what it refuses long before the
+ * Deletes the scheduled post, or has the network take the new time or content for it, and records what becomes of the target. If
+ * the worker dies after the call, the next one calls again: a network that has no such post any more says so, and the worker asks
+ * for its state; one that has the new time or content takes it once more. The network may allow later what it refuses long before the
  * time: the undo goes on, ever less often, until the time is near.
  */
 const takeBack = async (context: WorkContext, target: Handed): Promise<number | 'settled'> => {
@@ -119,6 +126,12 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
   if (answer.kind === 'rescheduled') {
     await leased.record({ type: 'RecordTimeChanged', dueAt: answer.dueAt });
     faultPoint('publisher:after-time-change');
+    return 'settled';
+  }
+  if (answer.kind === 'revised') {
+    const { postRevision, dueAt } = answer;
+    await leased.record({ type: 'RecordRevised', postRevision, dueAt });
+    faultPoint('publisher:after-content-change');
     return 'settled';
   }
   const record = async (): Promise<'settled'> => {
@@ -134,6 +147,10 @@ const takeBack = async (context: WorkContext, target: Handed): Promise<number | 
   // The network had the post under this id, and has it no longer. Around its due time it may be on its way out instead.
   const isGone = timesOf(target).every((dueAt) => publishedBy(dueAt, settleWindowMs, question) === null);
   if (outcome.kind === 'absent' && isGone) return record();
+  // It is out, and the network has not said with which content: it is asked for that once more.
+  const isOpen = target.undo?.then === 'revise' && answer.kind === 'unknown' && outcome.kind === 'present';
+  if (isOpen && tools.now() < lastOf(target) + settleWindowMs)
+    return restOrEnd(context, target, answer, settleWindowMs);
   if (await settled(context, target, outcome)) return 'settled';
   return restOrEnd(context, target, answer, settleWindowMs);
 };
@@ -167,23 +184,40 @@ const restOrEnd = async (
   return Math.min(rest, most, ...[counts, ...next].map((at) => Math.max(1, at - now)));
 };
 
-type Change = UndoOutcome | { readonly kind: 'rescheduled'; readonly dueAt: string };
+type Change =
+  | UndoOutcome
+  | { readonly kind: 'rescheduled'; readonly dueAt: string }
+  | { readonly kind: 'revised'; readonly postRevision: number; readonly dueAt: string };
 
-/** An undo; or a change of time, where that is what is wanted, and the network has it and takes that time. */
+const noAnswer = (): UndoNotDone => ({ kind: 'unknown', failure: outcomeUnknown });
+
+/** The request of a target, as it is or as it is wanted, and the end of its files. */
+const requestFor = async (context: WorkContext, target: Handed, { account: { state } }: Conditions) => {
+  const { tools, leased } = context;
+  const [content, readiness] = await Promise.all([context.streams.content(target), mediaReadiness(context, target)]);
+  // Which call a network takes may depend on the files, also where none is sent.
+  const files = readiness.kind === 'ready' ? readiness.files : noFiles.files;
+  const lent = tools.files.lend(filesOf(target, files), leased.lease.signal);
+  const request = requestOf(target, content, state, lent, leased.context().workspaceId);
+  return { request, isReady: readiness.kind === 'ready', close: () => lent.close() };
+};
+
+/** What of a post is a file, which no network changes of a scheduled one. */
+const filesIn = ({ media, cover, coverFrameMs }: PublishRequest) => {
+  const of = ({ mediaId, use, sha256, altText }: PublishMedia) => [mediaId, use, sha256, altText];
+  return JSON.stringify([media.map(of), cover === null ? null : of(cover), coverFrameMs]);
+};
+
+/** An undo; or a change of time or content, where that is what is wanted, and the network has it and takes it. */
 const changeAtNetwork = async (context: WorkContext, target: Handed): Promise<Change> => {
   const { tools, leased } = context;
   const { common, undo, nativeId } = target;
-  const noAnswer = (): UndoNotDone => ({ kind: 'unknown', failure: outcomeUnknown });
-  const [conditions, content] = await Promise.all([
-    context.conditions.current(target),
-    context.streams.content(target),
-  ]);
+  const conditions = await context.conditions.current(target);
   const adapter = adapterOf(context, target, conditions);
   const scheduler = adapter === null ? null : schedulerOf(adapter, target);
   if (scheduler === null || scheduler === 'missing') return noAnswer();
-  const lent = tools.files.lend(filesOf(target, noFiles.files), leased.lease.signal);
-  const request = requestOf(target, content, conditions.account.state, lent, leased.context().workspaceId);
-  const answerOf = async <Answer>(asked: Promise<Answer>): Promise<Answer | UndoNotDone> => {
+  const { request, close } = await requestFor(context, target, conditions);
+  const answerOf: AnswerOf = async <Answer>(asked: Promise<Answer>) => {
     const caught = asked.catch((error: unknown) => {
       if (error instanceof PublishingHeld) return noAnswer();
       const what = 'the adapter threw while taking a post back or moving it; it is asked again';
@@ -193,23 +227,55 @@ const changeAtNetwork = async (context: WorkContext, target: Handed): Promise<Ch
     return within<Answer | UndoNotDone>(undoLimitMs, caught, noAnswer);
   };
   try {
+    // What the network does not take as a change it may take as another post, or we publish it.
+    const revised = await reviseAtNetwork(context, target, scheduler, request, answerOf);
+    if (revised !== null) return revised;
+    const reschedule = scheduler.reschedule?.bind(scheduler);
     const dueAt = undo?.then === 'reschedule' ? undo.dueAt : null;
-    if (dueAt !== null && timeReason(common.platform, dueAt, leased.now()) === null) {
-      const asked = scheduler.reschedule?.bind(scheduler);
-      if (asked !== undefined) {
-        faultPoint('publisher:before-reschedule');
-        const answer = await answerOf(asked({ ...request, dueAt }, nativeId));
-        faultPoint('publisher:after-reschedule');
-        if (answer.kind === 'rescheduled') return { kind: 'rescheduled', dueAt };
-        // What the network does not take as a change it may take as another post, or we publish it.
-        if (answer.kind !== 'outside_window') return answer;
-      }
+    if (dueAt !== null && reschedule !== undefined && timeReason(common.platform, dueAt, leased.now()) === null) {
+      faultPoint('publisher:before-reschedule');
+      const answer = await answerOf(reschedule({ ...request, dueAt }, nativeId));
+      faultPoint('publisher:after-reschedule');
+      if (answer.kind === 'rescheduled') return { kind: 'rescheduled', dueAt };
+      if (answer.kind !== 'outside_window') return answer;
     }
     faultPoint('publisher:before-undo');
     const answer = await answerOf(scheduler.undo({ ...request, dueAt: common.dueAt }, nativeId));
     faultPoint('publisher:after-undo');
     return answer;
   } finally {
-    lent.close();
+    await close();
+  }
+};
+
+type AnswerOf = <Answer>(asked: Promise<Answer>) => Promise<Answer | UndoNotDone>;
+
+/** Null: no change of content is wanted, or only another post has it. @param former what the network has, with all of its files */
+const reviseAtNetwork = async (
+  context: WorkContext,
+  target: Handed,
+  scheduler: NativeScheduler,
+  former: PublishRequest,
+  answerOf: AnswerOf,
+): Promise<Change | null> => {
+  const { common, undo, nativeId } = target;
+  const revise = scheduler.revise?.bind(scheduler);
+  if (undo?.then !== 'revise' || undo.scheduleMode !== 'native' || revise === undefined) return null;
+  const { postRevision, dueAt } = undo;
+  const reason = timeReason(common.platform, dueAt, context.leased.now());
+  // The network has this time already, or it is over: a post that is out may have gone out so.
+  const isInTime = reason === null || reason === 'due_now' || dueAt === common.dueAt;
+  if (!isInTime) return null;
+  const conditions = await context.conditions.current(target);
+  const wanted = await requestFor(context, { ...target, common: { ...common, postRevision } }, conditions);
+  try {
+    if (!wanted.isReady || filesIn(wanted.request) !== filesIn(former)) return null;
+    faultPoint('publisher:before-revise');
+    const answer = await answerOf(revise({ ...wanted.request, dueAt }, nativeId, former));
+    faultPoint('publisher:after-revise');
+    if (answer.kind === 'revised') return { kind: 'revised', postRevision, dueAt };
+    return answer.kind === 'outside_window' || answer.kind === 'other_post' ? null : answer;
+  } finally {
+    await wanted.close();
   }
 };

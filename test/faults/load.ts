@@ -491,6 +491,9 @@ export class Load {
       const another = new Date(dueAt + 60_000).toISOString();
       const moved = await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: another });
       if (moved !== null) await this.#undone(second);
+      // And another content.
+      const revised = await this.#keyed(`/posts/${post?.id}/revise`, { content: `Better. ${this.#name('')}` });
+      if (revised !== null) await this.#undone(second);
       await this.#keyed(`/post-targets/${second}/reschedule`, { scheduledAt: this.#in(600, 1_500) });
     },
     archive: async () => {

@@ -166,9 +166,11 @@ export const events: Readonly<Record<string, Readonly<Record<string, string>>>> 
     TargetPublishTakenOver: '1: attempt takeover',
     TargetHandedToPlatform: '1: attempt takeover nativeId dueAt',
     TargetUndoRequested:
-      '1: then:cancel|reschedule reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null',
-    TargetUndoFailed: '1: then:cancel|reschedule failure:Failure',
+      '1: then:cancel|reschedule|revise reason:requested|client_archived|approval_rejected|post_canceled|account_disconnected|changes_requested|copy_replaced|null postRevision:null dueAt:null scheduledLocal:null jitterSeconds:null revised?:{timezone scheduleMode:managed|native scheduleModeReason:null}',
+    TargetUndoFailed: '1: then:cancel|reschedule|revise failure:Failure',
     TargetNativeTimeChanged: '1: attempt takeover nativeId dueAt scheduledLocal:null jitterSeconds',
+    TargetNativeRevised:
+      '1: attempt takeover nativeId postRevision dueAt scheduledLocal:null timezone jitterSeconds scheduleMode:managed|native scheduleModeReason:null',
     TargetScheduleModeChanged: '1: scheduleMode:managed|native scheduleModeReason:null',
     TargetPublished: '1: attempt takeover externalId permalink:null publishedAt',
     TargetAcceptedByPlatform: '1: attempt takeover handle askAt until',

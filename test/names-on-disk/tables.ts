@@ -127,6 +127,7 @@ export const tables: Readonly<Record<string, string>> = {
   'sandbox.ledger':
     'seq platform account_id target_id attempt client_key keyed content_hash content overrides call_started_at seen_at outcome visible_at post_id permalink duplicate_of refusal media segment reply_to clock_offset_ms cover_frame_ms scheduled_for known_at native_fails workspace_id',
   'sandbox.other_times': 'platform post_id by_ms',
+  'sandbox.other_words': 'platform post_id content content_hash',
   'sandbox.removed': 'platform post_id removed_at',
   'sandbox.undone': 'platform post_id undone_at',
   'sandbox.workspace_clocks': 'workspace_id offset_ms',
@@ -217,6 +218,7 @@ export const schemaFiles: readonly string[] = [
   'ops 023-sandbox-clocks 157d6e7379ec17e5',
   'ops 024-moves 42f8d961676cdcf5',
   'ops 025-sandbox-follow-ups 4ae8f8ffc4af1f9b',
+  'ops 026-sandbox-other-words 774374fe7629c88a',
   'es 001-events 7bc8414f60206112',
   'es 002-append bd113e1c81a1fdfe',
   'es 003-workspaces 258f7b23fdc07ea3',

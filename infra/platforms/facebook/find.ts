@@ -32,7 +32,7 @@ const contentOf = (request: PublishRequest): Json => [wayOf(request), request.co
 export const boundaryOf = (request: PublishRequest, ids: readonly string[], now: number): Json =>
   crossingOf(contentOf(request), ids, now);
 
-export const videoFields = 'status,permalink_url,post_id,created_time,published,scheduled_publish_time';
+export const videoFields = 'status,permalink_url,post_id,created_time,published,scheduled_publish_time,description';
 
 export type Found = { readonly kind: 'found'; readonly one: Members } | { readonly kind: 'absent' } | Undecided;
 

@@ -5,13 +5,13 @@ import type { Bound } from '../kit/network.ts';
 import { at, secondOf } from '../meta/graph.ts';
 import type { Members } from '../shared/members.ts';
 import { type Found, foundOf, postIdOf, reconcile, scheduledAs, videoFields } from './find.ts';
-import { failureIn, isOut, isUntouched, isVideo, shownOf, wayOf } from './post.ts';
+import { failureIn, isOut, isUntouched, isVideo, says, shownOf, wayOf, wordsOf } from './post.ts';
 import { badTime, handOver } from './publish.ts';
 import { isPostId } from './tables.ts';
 
 /** Facebook's own scheduler: a post that is not published, with the second at which it will be. */
 
-const postFields = 'is_published,scheduled_publish_time,created_time,permalink_url';
+const postFields = 'is_published,scheduled_publish_time,created_time,permalink_url,message';
 
 /** Milliseconds since the epoch; null: it has no time. A post names the second as a number, a video as a date. */
 const dueOf = (one: Members): number | null => {
@@ -55,6 +55,8 @@ const lostOf = async (bound: Bound, request: HandOverRequest, crossing: Checkpoi
   return out.kind === 'absent' || out.kind === 'failed' ? out : { kind: 'undecided' };
 };
 
+const timeOf = (dueAt: string) => ({ scheduled_publish_time: secondOf(Date.parse(dueAt)) });
+
 export const scheduler = (bound: Bound): NativeScheduler => ({
   handOver: handOver(bound),
   verify: (request, handed) =>
@@ -68,10 +70,12 @@ export const scheduler = (bound: Bound): NativeScheduler => ({
       return { kind: 'waiting', one: seen.one, until: isPublic(request, seen.one) ? Number.NEGATIVE_INFINITY : due };
     },
     undo: (id) => ({ method: 'DELETE', path: at(id) }),
-    move: (id, dueAt) => ({
-      method: 'POST',
-      path: at(id),
-      fields: { scheduled_publish_time: secondOf(Date.parse(dueAt)) },
-    }),
+    move: (id, dueAt) => ({ method: 'POST', path: at(id), fields: timeOf(dueAt) }),
+    shows: says,
+    revise: (request, id, former, _one, isMoved) => {
+      const words = wordsOf(request, former);
+      const fields = { ...words, ...(isMoved ? timeOf(request.dueAt) : {}) };
+      return words === null ? null : { method: 'POST', path: at(id), fields };
+    },
   }),
 });

@@ -71,6 +71,18 @@ export const fieldsOf = (request: PublishRequest, way: Way, ids: readonly string
   }
 };
 
+/** "Page Post", "Video: Updating": words alone. Null: another link has another card, and a disclosure is made with the post. */
+export const wordsOf = (request: PublishRequest, former: PublishRequest): Fields | null => {
+  const { content, media, aiDisclosure } = request;
+  const isOther = media.length === 0 && linkIn(content) !== linkIn(former.content);
+  if (isOther || content === '' || aiDisclosure !== former.aiDisclosure) return null;
+  return isVideo(wayOf(request)) ? { description: content } : { message: content };
+};
+
+/** Whether a post or a video has this text. */
+export const says = ({ content }: Pick<PublishRequest, 'content'>, one: Members): boolean =>
+  comparable(textIn(one, 'message') ?? textIn(one, 'description')) === comparable(content);
+
 /** Files of a post, as the list of the page's posts has them. */
 export const filesOf = (post: Members): readonly string[] => {
   const several = membersAt(post, 'attachments.data.subattachments.data.target.id').map(String);
@@ -83,7 +95,7 @@ export const isOf = (post: Members, { content, media }: PublishRequest, photos: 
   if (photos !== null && photos.length > 0) return photos.every((id) => own.includes(id));
   // The card of a link is no file.
   const files = kinds.includes('link') ? 0 : own.length;
-  return comparable(textIn(post, 'message')) === comparable(content) && files === media.length;
+  return says({ content }, post) && files === media.length;
 };
 
 /** @param dueAt of a post that Facebook's scheduler had, which published it in that second */

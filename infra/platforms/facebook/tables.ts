@@ -1,17 +1,6 @@
 import type { ErrorRow } from '../kit/errors.ts';
-import type { MadeBy, NetworkRequest, NetworkTables } from '../kit/tables.ts';
-import {
-  closedToNewApps,
-  code,
-  dayMs,
-  graphVersion,
-  hourMs,
-  metaCalls,
-  metaErrors,
-  metaUsage,
-  metaWords,
-  subcode,
-} from '../meta/graph.ts';
+import { insightsBy, type MadeBy, type NetworkRequest, type NetworkTables } from '../kit/tables.ts';
+import { code, graphTables, hourMs, metaCalls, metaErrors, subcode } from '../meta/graph.ts';
 import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
 
 /** Facebook Pages, Graph API v27.0: developers.facebook.com, "Pages API", "Video API", "Reels Publishing", November 2026. */
@@ -60,6 +49,8 @@ const oauth = loginTable({
 
 const isFinish = ({ query = {} }: NetworkRequest): boolean => !['start', 'transfer'].includes(query.upload_phase ?? '');
 
+const isChange = (name: string): boolean => ['scheduled_publish_time', 'message', 'description'].includes(name);
+
 /** A file is invisible until it is finished, and a photo that is not published until a post names it. */
 const makes: readonly MadeBy[] = [
   { method: 'POST', path: '/:version/:page/feed' },
@@ -69,29 +60,21 @@ const makes: readonly MadeBy[] = [
   { method: 'POST', path: '/:version/:page/video_stories', when: isFinish },
   { method: 'POST', path: '/:version/:page/photo_stories' },
   { method: 'POST', path: '/:version/:post/comments' },
-  // A change of its time alone shows nothing.
-  {
-    ...{ method: 'POST', path: '/:version/:post' },
-    when: ({ fields = {} }) => Object.keys(fields).join() !== 'scheduled_publish_time',
-  },
+  // A change of a scheduled post shows nothing: it is looked at before.
+  { method: 'POST', path: '/:version/:post', when: ({ fields = {} }) => !Object.keys(fields).every(isChange) },
 ];
 
 export const tables: NetworkTables = {
   platform: 'facebook',
   headers: { accept: 'application/json' },
-  version: graphVersion,
-  ...{ oauth, errors, makes, buckets: [], closed: closedToNewApps, proof: 'appsecret_proof' },
-  ...metaWords,
-  words: [...metaWords.words, 'debug_info.message'],
-  usage: metaUsage,
+  ...graphTables,
+  ...{ oauth, errors, makes, buckets: [], proof: 'appsecret_proof' },
+  words: [...graphTables.words, 'debug_info.message'],
   // Figures can wait where the app has asked for much; the state of a post cannot.
   isRead: ({ method, path }) => method === 'GET' && /insights$/.test(path),
   // A cover goes with the call.
   boundaryDeadlineMs: 30_000,
-  insights: {
-    ...{ insightsVersion: 'facebook/1', minIntervalMs: 900_000, maxAheadMs: 300_000 },
-    nightAgesMs: [1, 2, 3, 4, 5, 7, 10, 14, 21, 28, 42, 60, 89].map((days) => days * dayMs),
-  },
+  insights: insightsBy('facebook/1'),
   doctor: {
     makeApp: 'Make an app with the use case "Manage everything on your Page" in Meta’s App Dashboard',
     console: 'Meta’s App Dashboard',

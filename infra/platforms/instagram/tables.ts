@@ -1,18 +1,7 @@
 import type { ErrorRow, NetworkAnswer } from '../kit/errors.ts';
 import type { AskedScope, OAuthTable } from '../kit/oauth.ts';
 import type { DoctorTables, NetworkTables } from '../kit/tables.ts';
-import {
-  closedToNewApps,
-  dayMs,
-  graphVersion,
-  hourMs,
-  metaCalls,
-  metaEnds,
-  metaErrors,
-  metaUsage,
-  metaWords,
-  subcode,
-} from '../meta/graph.ts';
+import { dayMs, graphTables, hourMs, metaCalls, metaEnds, metaErrors, subcode } from '../meta/graph.ts';
 import { lapsedByLogin, loginRefuses, loginTable } from '../meta/login.ts';
 
 /**
@@ -127,8 +116,7 @@ const doctor: DoctorTables = {
 const ofBoth = {
   platform: 'instagram',
   headers: { accept: 'application/json' },
-  version: graphVersion,
-  ...{ errors, buckets: [], usage: metaUsage, ...metaWords, closed: closedToNewApps },
+  ...{ ...graphTables, errors, buckets: [] },
   makes: [
     { method: 'POST', path: '/:version/:user/media_publish' },
     { method: 'POST', path: '/:version/:id/comments' },

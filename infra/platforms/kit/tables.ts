@@ -15,6 +15,15 @@ import type { OAuthTable } from './oauth.ts';
 
 export type { ApiVersion };
 
+const dayMs = 86_400_000;
+const usualNights = [1, 2, 3, 4, 5, 7, 10, 14, 21, 28, 42, 60, 89];
+
+/** Figures that a network has anew after a quarter of an hour. @param nights ages in days of the posts that a night asks for */
+export const insightsBy = (insightsVersion: string, nights = usualNights): NetworkTables['insights'] => ({
+  ...{ insightsVersion, minIntervalMs: 900_000, maxAheadMs: 300_000 },
+  nightAgesMs: nights.map((days) => days * dayMs),
+});
+
 /** A call that makes something visible: `POST /:id/media_publish`, where `:id` stands for any name between slashes. */
 export interface MadeBy {
   readonly method: NetworkCall['method'];

@@ -2,11 +2,9 @@ import type { Ask } from '../kit/client.ts';
 import type { ErrorRow } from '../kit/errors.ts';
 import { membersAt } from '../kit/errors.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
-import type { NetworkTables } from '../kit/tables.ts';
+import { insightsBy, type NetworkTables } from '../kit/tables.ts';
 
 /** LinkedIn, Community Management API: learn.microsoft.com/linkedin. */
-
-const dayMs = 86_400_000;
 
 const code = (...codes: readonly string[]) => ({ where: { code: codes } });
 const utcDay = { wait: { nextDayIn: 'UTC' } } as const;
@@ -114,11 +112,8 @@ export const tables: NetworkTables = {
     { method: 'POST', path: '/posts/:id' },
     { method: 'POST', path: '/socialActions/:id/comments' },
   ],
-  insights: {
-    ...{ insightsVersion: 'linkedin/1', minIntervalMs: 900_000, maxAheadMs: 300_000 },
-    // Figures of one post of a member cost nine calls, and a member of a new app has a hundred a day.
-    nightAgesMs: [1, 2, 3, 5, 7, 14, 28, 60, 89].map((days) => days * dayMs),
-  },
+  // Figures of one post of a member cost nine calls, and a member of a new app has a hundred a day.
+  insights: insightsBy('linkedin/1', [1, 2, 3, 5, 7, 14, 28, 60, 89]),
   doctor: {
     makeApp: 'Make an app in LinkedIn’s developer portal',
     console: 'the Auth tab of your app in LinkedIn’s developer portal',

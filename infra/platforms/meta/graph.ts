@@ -151,5 +151,8 @@ export const closedToNewApps = ({ path, query = {}, fields = {} }: NetworkReques
   return closedParameters[name ?? inPath ?? ''] ?? null;
 };
 
+/** What the tables of each network of the Graph API have. */
+export const graphTables = { version: graphVersion, usage: metaUsage, ...metaWords, closed: closedToNewApps };
+
 /** Ids of posts, containers, files and accounts are numbers of up to 20 digits. */
 export const isMediaId = (id: string): boolean => /^\d{1,20}$/.test(id);

@@ -52,8 +52,13 @@ export interface LedgerFilter {
 const byOther = `(coalesce((select o.by_ms from sandbox.other_times o where o.platform = ledger.platform and o.post_id = ledger.post_id), 0)
   * interval '1 millisecond')`;
 
+/** What the network shows of it now. */
+const shownOf = (column: 'content' | 'content_hash'): string =>
+  `coalesce((select w.${column} from sandbox.other_words w
+    where w.platform = ledger.platform and w.post_id = ledger.post_id and ledger.outcome = 'created'), ${column})`;
+
 const columns = `seq::int as seq, platform, account_id as "accountId", target_id as "targetId", attempt, client_key as key,
-  content_hash as "contentHash", content, overrides, coalesce(media, '[]') as media, cover_frame_ms as "coverFrameMs", call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
+  ${shownOf('content_hash')} as "contentHash", ${shownOf('content')} as content, overrides, coalesce(media, '[]') as media, cover_frame_ms as "coverFrameMs", call_started_at as "callStartedAt", seen_at as "seenAt", outcome,
   visible_at + ${byOther} as "visibleAt", scheduled_for + ${byOther} as "scheduledFor", (select u.undone_at from sandbox.undone u
     where u.platform = ledger.platform and u.post_id = ledger.post_id) as "undoneAt", post_id as "postId", segment, reply_to as "replyTo", permalink, duplicate_of as "duplicateOf", refusal`;
 

@@ -49,6 +49,9 @@ const ownNow = workspaceNow('l.workspace_id');
 const byOther = `(coalesce((select o.by_ms from sandbox.other_times o where o.platform = l.platform and o.post_id = l.post_id), 0)
   * interval '1 millisecond')`;
 const rowVisible = `(l.visible_at + ${byOther})`;
+/** A text, or its hash, as the network shows it: a post that was handed over may have got another since. */
+const shownOf = (column: 'content' | 'content_hash'): string =>
+  `coalesce((select w.${column} from sandbox.other_words w where w.platform = l.platform and w.post_id = l.post_id), l.${column})`;
 const isUndone = 'exists (select from sandbox.undone u where u.platform = l.platform and u.post_id = l.post_id)';
 /** Milliseconds before its time from which a scheduled post can no longer be deleted. */
 const undoClosesMs = 20_000;
@@ -153,7 +156,7 @@ export class Network {
     const { platform, account, from, until } = request;
     return this.#query<CreatedPost & pg.QueryResultRow>(
       `select post_id as "externalId", permalink, ${rowVisible} as "visibleAt" from sandbox.ledger l
-       where platform = $1 and account_id = $2 and content_hash = $3 and outcome = 'created' and reply_to is null
+       where platform = $1 and account_id = $2 and ${shownOf('content_hash')} = $3 and outcome = 'created' and reply_to is null
          and ${rowVisible} between $4 and $5 and not ${isUndone}
          and ${rowVisible} <= case when scheduled_for is null then ${ownNow} else ${rowNow} end
        order by seq limit 20`,
@@ -211,30 +214,49 @@ export class Network {
     return rows.length > 0;
   }
 
-  /** Gives a scheduled post another time, within the window. Null: the network has it no longer, or publishes it too soon. */
-  async reschedule(
+  /** Whether a post has this content, whether or not it is out. */
+  async showsWords(platform: Platform, targetId: string, nativeId: string, content: string): Promise<boolean> {
+    const rows = await this.#query(
+      `select 1 from sandbox.ledger l where target_id = $2 and platform = $1 and post_id = $3 and outcome = 'created'
+         and not ${isUndone} and ${shownOf('content_hash')} = $4 limit 1`,
+      [platform, targetId, nativeId, contentHash(content)],
+    );
+    return rows.length > 0;
+  }
+
+  /**
+   * Gives a scheduled post another time, and where one is given another content. A time that it has not is within the window.
+   * Null: the network has it no longer, or publishes it too soon.
+   */
+  async change(
     platform: Platform,
     targetId: string,
     nativeId: string,
     dueAt: string,
-  ): Promise<'rescheduled' | 'outside_window' | null> {
+    content: string | null,
+  ): Promise<'changed' | 'outside_window' | null> {
     const { minMs = 0, maxMs = 0 } = rulesOf(platform).nativeWindow ?? {};
     const [row] = await this.#query<{ within: boolean }>(
       `with post as (
          select l.platform, l.post_id, l.scheduled_for,
-           $4::timestamptz between ${rowNow} + $5 * interval '1 millisecond' and ${rowNow} + $6 * interval '1 millisecond' as within
+           $4::timestamptz between ${rowNow} + $5 * interval '1 millisecond' and ${rowNow} + $6 * interval '1 millisecond'
+             or ($7::text is not null and $4::timestamptz = l.scheduled_for + ${byOther}) as within
          from sandbox.ledger l where l.target_id = $2 and l.platform = $1 and l.post_id = $3 and l.outcome = 'created'
            and not ${isUndone} and ${rowVisible} > ${rowNow} + ${undoClosesMs} * interval '1 millisecond'
        ), changed as (
          insert into sandbox.other_times (platform, post_id, by_ms)
          select platform, post_id, extract(epoch from $4::timestamptz - scheduled_for) * 1000 from post where within
          on conflict (platform, post_id) do update set by_ms = excluded.by_ms
+       ), revised as (
+         insert into sandbox.other_words (platform, post_id, content, content_hash)
+         select platform, post_id, $7, $8 from post where within and $7::text is not null
+         on conflict (platform, post_id) do update set content = excluded.content, content_hash = excluded.content_hash
        )
        select within from post`,
-      [platform, targetId, nativeId, dueAt, minMs, maxMs],
+      [platform, targetId, nativeId, dueAt, minMs, maxMs, content, content === null ? null : contentHash(content)],
     );
     if (row === undefined) return null;
-    return row.within ? 'rescheduled' : 'outside_window';
+    return row.within ? 'changed' : 'outside_window';
   }
 
   /** Whether this post of the account is visible, so that a reply can name it. */

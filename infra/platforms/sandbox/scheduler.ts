@@ -8,6 +8,7 @@ import type {
   PublishRequest,
   PublishSteps,
   RescheduleOutcome,
+  ReviseOutcome,
   UndoOutcome,
   VerifyOutcome,
 } from '#contracts/ports/platform.ts';
@@ -119,6 +120,23 @@ export class SandboxScheduler implements NativeScheduler {
   }
 
   async reschedule(request: HandOverRequest, nativeId: string): Promise<RescheduleOutcome> {
+    const answer = await this.#change(request, nativeId, null);
+    return answer.kind === 'changed' ? { kind: 'rescheduled' } : answer;
+  }
+
+  async revise(request: HandOverRequest, nativeId: string, former: PublishRequest): Promise<ReviseOutcome> {
+    // Such as a card of a link: it is made with the post.
+    if (request.aiDisclosure !== former.aiDisclosure) return { kind: 'other_post' };
+    const answer = await this.#change(request, nativeId, request.content);
+    return answer.kind === 'changed' ? { kind: 'revised' } : answer;
+  }
+
+  /** @param content null: that which it has */
+  async #change(
+    request: HandOverRequest,
+    nativeId: string,
+    content: string | null,
+  ): Promise<{ readonly kind: 'changed' } | Exclude<RescheduleOutcome, { readonly kind: 'rescheduled' }>> {
     const { platform, targetId, dueAt } = request;
     const faults = faultsOf(request.content, request.account.username);
     const struck = (name: FaultName) => firing(this.#network, request, faults, name);
@@ -127,14 +145,16 @@ export class SandboxScheduler implements NativeScheduler {
       if (ended !== null) return { kind: 'unknown', failure: versionEnded(ended) };
       if (await struck('down')) return { kind: 'unknown', failure: unknown('503 Service Unavailable') };
       if (await struck('undo_timeout_before')) return { kind: 'unknown', failure: unknown('no answer') };
-      const changed = await this.#network.reschedule(platform, targetId, nativeId, dueAt);
+      const changed = await this.#network.change(platform, targetId, nativeId, dueAt, content);
       if (await struck('undo_timeout_after')) return { kind: 'unknown', failure: unknown('no answer') };
-      if (changed === 'rescheduled') return { kind: 'rescheduled' };
+      if (changed === 'changed') return { kind: 'changed' };
       const refused = (name: 'outside_window' | 'too_late') => schedulerRefused(platform, name);
       if (changed !== null) return { kind: changed, failure: refused(changed) };
       const post = await this.#network.scheduled(platform, targetId, nativeId, '');
       if (post === null) return { kind: 'unknown', failure: unknown('404 Not Found') };
-      return { kind: 'too_late', failure: refused('too_late') };
+      // A call whose answer was lost may have had effect.
+      const isSo = content !== null && (await this.#network.showsWords(platform, targetId, nativeId, content));
+      return isSo ? { kind: 'changed' } : { kind: 'too_late', failure: refused('too_late') };
     } catch (error) {
       if (error instanceof NetworkUnavailable) return { kind: 'unknown', failure: unknown(error.message) };
       throw error;

@@ -2,7 +2,7 @@ import type { ErrorRow } from '../kit/errors.ts';
 import { membersAt } from '../kit/errors.ts';
 import type { Bucket } from '../kit/limits.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
-import type { NetworkTables } from '../kit/tables.ts';
+import { insightsBy, type NetworkTables } from '../kit/tables.ts';
 import { textIn } from '../shared/members.ts';
 
 /** X, API v2: docs.x.com, OpenAPI 2.167. */
@@ -124,11 +124,8 @@ export const tables: NetworkTables = {
   makes: [{ method: 'POST', path: '/2/tweets' }],
   // Of posts and people: what X counts and bills. The state of an upload is not.
   isRead: ({ method, path }) => method === 'GET' && !path.startsWith('/2/media/'),
-  insights: {
-    ...{ insightsVersion: 'x/1', minIntervalMs: 900_000, maxAheadMs: 300_000 },
-    // Of some 90 midnights these; the one of four weeks is the last within which X tells its owner's figures.
-    nightAgesMs: [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89].map((days) => days * dayMs),
-  },
+  // Of some 90 midnights these; the one of four weeks is the last within which X tells its owner's figures.
+  insights: insightsBy('x/1', [1, 2, 3, 5, 7, 10, 14, 21, 28, 45, 60, 89]),
   doctor: {
     makeApp: 'Make an app in X’s developer console',
     console: 'the User authentication settings of your app in X’s developer console',

@@ -4,12 +4,13 @@ import type { OfferAccounts } from '../kit/consent.ts';
 import { membersAt, namesNobody } from '../kit/errors.ts';
 import { withoutFigures } from '../kit/figures.ts';
 import type { Bound, NetworkParts } from '../kit/network.ts';
+import { removalBy } from '../kit/removal.ts';
 import { listIn, parsed, textIn } from '../shared/members.ts';
 import { accountFigures, postFigures, profileOf } from './figures.ts';
 import { findPosts, reconcile } from './find.ts';
 import { scheduler } from './native.ts';
-import { comment, publish, removePost, setCover } from './publish.ts';
-import { reading, tables, textAt } from './tables.ts';
+import { comment, publish, setCover } from './publish.ts';
+import { isVideoId, reading, tables, textAt } from './tables.ts';
 
 /** A consent of Google is for the one channel that its owner chose on Google's page. */
 
@@ -64,7 +65,7 @@ export const youtubeNetwork: NetworkParts = {
     findPosts: findPosts(bound),
     comment: comment(bound),
     afterStep: setCover(bound),
-    removePost: removePost(bound),
+    removePost: removalBy(bound, isVideoId, (id) => ({ method: 'DELETE', path: '/videos', query: { id } })),
     nativeScheduler: () => scheduler(bound),
     // YouTube names no limit. Large videos were seen to take hours.
     processingLimitMs: () => 86_400_000,

@@ -1,16 +1,26 @@
-import type { HandOverRequest, NativeScheduler, VerifyOutcome } from '#contracts/ports/platform.ts';
+import type { HandOverRequest, Json, NativeScheduler, VerifyOutcome } from '#contracts/ports/platform.ts';
+import type { Ask } from '../kit/client.ts';
 import { failureOf } from '../kit/errors.ts';
 import { changesOf } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
+import { comparable } from '../kit/own-posts.ts';
 import { instantOf, type Members, membersOf, textIn } from '../shared/members.ts';
 import { type Seen, seenOf, videoOf } from './find.ts';
-import { failureIn, shownOf } from './post.ts';
+import { descriptionOf, failureIn, resourceOf, shownOf, titleOf } from './post.ts';
 import { badTime, handOver } from './publish.ts';
+import { textAt } from './tables.ts';
 
 /** YouTube's own scheduler: a private video with `publishAt`, which YouTube makes public then. */
 
 /** Of `videos.update`, whose part takes the place of the whole one: what is left out falls back to its default. */
-const kept = ['license', 'embeddable', 'publicStatsViewable', 'selfDeclaredMadeForKids', 'containsSyntheticMedia'];
+const ofOwner = ['embeddable', 'publicStatsViewable', 'defaultLanguage', 'defaultAudioLanguage'];
+const ofPost = ['license', 'selfDeclaredMadeForKids', 'containsSyntheticMedia'];
+const keptOf = (part: Json | undefined, names: readonly string[]): Members =>
+  Object.fromEntries(Object.entries(membersOf(part) ?? {}).filter(([name]) => names.includes(name)));
+const update = (parts: Members, id: string): Ask => ({
+  ...{ method: 'PUT', path: '/videos', query: { part: Object.keys(parts).join() } },
+  json: { id, ...parts },
+});
 
 const isPrivate = ({ status }: Members): boolean => textIn(status, 'privacyStatus') === 'private';
 
@@ -45,9 +55,22 @@ export const scheduler = (bound: Bound): NativeScheduler => ({
     },
     undo: (id) => ({ method: 'DELETE', path: '/videos', query: { id } }),
     move: (id, publishAt, { status }) => {
-      const others = Object.entries(membersOf(status) ?? {}).filter(([name]) => kept.includes(name));
-      const json = { id, status: { ...Object.fromEntries(others), privacyStatus: 'private', publishAt } };
-      return { method: 'PUT', path: '/videos', query: { part: 'status' }, json };
+      const others = keptOf(status, [...ofOwner, ...ofPost]);
+      return update({ status: { ...others, privacyStatus: 'private', publishAt } }, id);
+    },
+    shows: (request, video) =>
+      comparable(textAt(video, 'snippet.title')) === comparable(titleOf(request)) &&
+      comparable(textAt(video, 'snippet.description')) === comparable(descriptionOf(request)),
+    // Its time goes along: without it the video would be private for ever.
+    revise: (request, id, _former, video) => {
+      const { snippet, status } = resourceOf(request, request.dueAt);
+      return update(
+        {
+          snippet: { ...keptOf(video.snippet, ofOwner), ...membersOf(snippet) },
+          status: { ...keptOf(video.status, ofOwner), ...membersOf(status) },
+        },
+        id,
+      );
     },
   }),
 });

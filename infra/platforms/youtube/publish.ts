@@ -16,7 +16,6 @@ import {
 } from '../kit/errors.ts';
 import { nearMs } from '../kit/native.ts';
 import type { Bound } from '../kit/network.ts';
-import { removalBy } from '../kit/removal.ts';
 import { isGone, partOf } from '../kit/resumable.ts';
 import { subjectOf, wholeOf } from '../kit/upload.ts';
 import { type Members, textIn } from '../shared/members.ts';
@@ -157,6 +156,3 @@ export const setCover =
     // YouTube takes thumbnails from channels with a verified telephone number.
     return answer.kind === 'ok' ? { kind: 'done' } : behindCover(answer, clock());
   };
-
-export const removePost = (bound: Bound): NonNullable<PlatformAdapter['removePost']> =>
-  removalBy(bound, isVideoId, (id) => ({ method: 'DELETE', path: '/videos', query: { id } }));

@@ -3,7 +3,7 @@ import type { Ask } from '../kit/client.ts';
 import { type ErrorRow, membersAt } from '../kit/errors.ts';
 import type { OAuthTable } from '../kit/oauth.ts';
 import { rangeIn } from '../kit/resumable.ts';
-import type { MadeBy, NetworkRequest, NetworkTables } from '../kit/tables.ts';
+import { insightsBy, type MadeBy, type NetworkRequest, type NetworkTables } from '../kit/tables.ts';
 import { textIn } from '../shared/members.ts';
 
 /** YouTube, Data API v3 and Analytics API v2: developers.google.com/youtube, its discovery documents of November 2026. */
@@ -113,10 +113,7 @@ export const tables: NetworkTables = {
   code: (body) => textAt(body ?? undefined, 'error.errors.reason') ?? textIn(body, 'error'),
   // The answer to the last part comes when YouTube has put the file together.
   boundaryDeadlineMs: 60_000,
-  insights: {
-    ...{ insightsVersion: 'youtube/1', minIntervalMs: 900_000, maxAheadMs: 300_000 },
-    nightAgesMs: [1, 2, 3, 4, 5, 7, 10, 14, 21, 28, 42, 60, 89].map((days) => days * dayMs),
-  },
+  insights: insightsBy('youtube/1'),
   doctor: {
     makeApp: 'Make an OAuth client of the type Web application in a project of Google Cloud with YouTube’s two APIs',
     console: 'the Google Cloud console (Google Auth Platform, Clients)',

@@ -142,6 +142,12 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
         }),
       },
     ],
+    TargetNativeRevised: [
+      {
+        type: 'target.revised',
+        ofStream: ({ data }, { ids }) => ({ ...ids, ...timeOf(data), postRevision: data.postRevision }),
+      },
+    ],
     TargetScheduleModeChanged: [
       {
         type: 'target.schedule_mode_changed',
@@ -355,6 +361,7 @@ export const targetPublisher: Publisher<typeof targetPublic, TargetEvent, Target
       case 'TargetRescheduled':
       case 'TargetRevised':
       case 'TargetNativeTimeChanged':
+      case 'TargetNativeRevised':
         return { ...subject, dueAt: event.data.dueAt, previousDueAt: subject.dueAt };
       case 'TargetPublishStarted':
       case 'TargetFailed':

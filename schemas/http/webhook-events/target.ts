@@ -129,10 +129,10 @@ const tooLate: Failure = {
 const UndoThen = said(
   OpenEnum(
     'TargetUndoThen',
-    ['cancel', 'reschedule'],
-    'cancel: the target is canceled; reschedule: it is due at another time.',
+    ['cancel', 'reschedule', 'revise'],
+    'cancel: the target is canceled; reschedule: it is due at another time; revise: it has another content.',
   ),
-  'What happens once the network has deleted the scheduled post.',
+  'What happens once the network has deleted the scheduled post, or has changed it.',
 );
 /** A network with a scheduler. */
 const onNative = { ...exampleTarget, platform: 'facebook' } as const;
@@ -179,7 +179,7 @@ export const targetPublic = {
     { ...exampleTarget, scheduledAt: instants.due },
   ),
   'target.revised': publicEvent(
-    'A caller changed the post: this target is published with the newer content.',
+    'A caller changed the post: this target is published with the newer content. One that the network’s own scheduler has is revised once that publishes it with that content, and stays handed over; or once it has deleted it.',
     Type.Object({
       ...targetIds,
       ...time,
@@ -222,18 +222,21 @@ export const targetPublic = {
     { ...onNative, attempts: 1, nativeId: exampleNativeId, scheduledAt: instants.due },
   ),
   'target.undo_requested': publicEvent(
-    'A target that the network’s own scheduler has, or that is being handed over to it, is to be taken back or moved: the network is asked to delete it, or to publish it at its new time, as soon as it is known to have it.',
+    'A target that the network’s own scheduler has, or that is being handed over to it, is to be taken back, moved or revised: the network is asked to delete it, or to publish it at its new time or with its new content, as soon as it is known to have it.',
     Type.Object({
       ...targetIds,
       then: UndoThen,
-      reason: said(Nullable(TargetCancelReason), 'Why it is canceled; null where it is rescheduled.'),
+      reason: said(Nullable(TargetCancelReason), 'Why it is canceled; null where it is not.'),
       scheduledAt: ScheduledAt,
-      newScheduledAt: said(Nullable(Instant), 'Its new time; null where it is canceled.'),
+      newScheduledAt: said(
+        Nullable(Instant),
+        'Its new time, which with `revise` may be the same; null where it is canceled.',
+      ),
     }),
     { ...onNative, then: 'cancel', reason: 'requested', scheduledAt: instants.due, newScheduledAt: null },
   ),
   'target.undo_failed': publicEvent(
-    'The network neither deleted nor moved a scheduled post, or one that was being handed over: it has published the post, or publishes it at its time.',
+    'The network neither deleted nor changed a scheduled post, or one that was being handed over: it has published the post, or publishes it at its time.',
     Type.Object({ ...targetIds, then: UndoThen, failure: said(Failure, 'Why the post was not taken back.') }),
     { ...onNative, then: 'cancel', failure: tooLate },
   ),

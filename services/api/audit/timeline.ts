@@ -35,6 +35,7 @@ const stepOf: Readonly<Record<TargetEvent['type'], TimelineStep>> = {
   TargetUndoRequested: 'native',
   TargetUndoFailed: 'native',
   TargetNativeTimeChanged: 'native',
+  TargetNativeRevised: 'native',
   TargetScheduleModeChanged: 'native',
   TargetPublished: 'outcome',
   TargetAcceptedByPlatform: 'processing',

@@ -4,6 +4,7 @@ import { Rejection } from '#domain/decider.ts';
 import { type LivePost, newestBody, type PostState, post } from '#domain/post/post.ts';
 import type { Submission } from '#domain/post/post-approval.ts';
 import {
+  isRevisableAtNetwork,
   neededTimes,
   revisableStatuses,
   type SkipReason,
@@ -129,27 +130,33 @@ const accept = async (call: Revising, warned: PostWarnings): Promise<Accepted> =
   if (state.status !== 'live') throw new Rejection('post_not_scheduled', 'A draft is replaced, not revised.');
   requireRoom(events);
   const reads = new Reads(call);
-  const { open, skipped, choose } = await reach(reads, state, fanned.targets);
-  const targetIds = open.map(({ targetId }) => targetId);
-  if (targetIds.length === 0) {
-    throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
-  }
   // What the post asks for is revised further; what was rejected is gone.
   const base = newestBody(state);
   const body = revisedBody(base, call.body);
   const isTimed = changesTimes(call.body, body);
-  const composed = {
-    id,
-    clientId: state.clientId,
-    // Targets that keep their times are checked without them: the schedule of the post may be long past.
-    body: { ...body, campaignId: null, ...(isTimed ? {} : { schedule: atOnce }) },
-    planNumber: state.plan.number,
-    choose,
-    revised: state,
-    keepsTimes: !isTimed,
-    onChecked: (found: Checked) => warned.begin(id, body, isTimed ? found : withTimes(found, fanned)),
+  const planned = async (isHeld: boolean) => {
+    const { open, skipped, choose } = await reach(call, reads, state, fanned.targets, isHeld);
+    const targetIds = open.map(({ targetId }) => targetId);
+    if (targetIds.length === 0) {
+      throw new Rejection('target_not_pending', 'No target of the post can be changed any more.');
+    }
+    const composed = {
+      id,
+      clientId: state.clientId,
+      // Targets that keep their times are checked without them: the schedule of the post may be long past.
+      body: { ...body, campaignId: null, ...(isTimed ? {} : { schedule: atOnce }) },
+      planNumber: state.plan.number,
+      choose,
+      revised: state,
+      keepsTimes: !isTimed,
+      onChecked: (found: Checked) => warned.begin(id, body, isTimed ? found : withTimes(found, fanned)),
+    };
+    return { ...(await planForCaller(call, composed, reads)), targetIds, skipped };
   };
-  const { plan, ...submitted } = await planForCaller(call, composed, reads);
+  const first = await planned(false);
+  const atNetwork = first.targetIds.some((one) => fanned.targets.get(one)?.state.status === 'handed_to_platform');
+  const isAgain = first.submission !== undefined && atNetwork;
+  const { plan, targetIds, skipped, ...submitted } = isAgain ? await planned(true) : first;
   const times = isTimed ? targetIds.flatMap((targetId) => timesOf(plan.targets, targetId)) : null;
   const places = await placesOf(call, fanned, targetIds, times);
   const accepted = { revision, body, changed: changedMembers(base, body), targetIds, times, skipped };
@@ -208,12 +215,21 @@ const timesOf = (planned: readonly PlannedTarget[], targetId: string): readonly 
       scheduleModeReason,
     }));
 
-/** The targets that a revise may change, and why it passes over the others. */
-const reach = async (reads: Reads, { plan }: LivePost, targets: ReadonlyMap<string, Loaded<TargetState>>) => {
+/** The targets that a revise may change, and why it passes over the others. @param isHeld the new content needs an approval */
+const reach = async (
+  { context }: Revising,
+  reads: Reads,
+  { plan }: LivePost,
+  targets: ReadonlyMap<string, Loaded<TargetState>>,
+  isHeld: boolean,
+) => {
   const skipped: Skip[] = [];
+  const reasonOf = (state: TargetState | undefined): SkipReason | null => {
+    if (state === undefined || state.status === 'none') return null;
+    return !isHeld && isRevisableAtNetwork(state, context.now) ? null : skipReasonOf(state, revisableStatuses);
+  };
   const open = plan.targets.filter(({ targetId }) => {
-    const state = targets.get(targetId)?.state;
-    const reason = state === undefined || state.status === 'none' ? null : skipReasonOf(state, revisableStatuses);
+    const reason = reasonOf(targets.get(targetId)?.state);
     if (reason !== null) skipped.push({ targetId, reason });
     return reason === null;
   });
@@ -305,8 +321,9 @@ export const revisePost = operation({
   tag: postsTag,
   summary: 'Revise a scheduled post',
   description: [
-    'Changes a post for its targets that are pending, held or failed; a failed one is tried again with the new content, at its time or at once where that has passed. Every check of POST /posts runs on the revised post, for exactly these targets, and the call is refused as a whole if one of them cannot go out.',
+    'Changes a post for its targets that are pending, held, failed or with a network’s own scheduler; a failed one is tried again with the new content, at its time or at once where that has passed. Every check of POST /posts runs on the revised post, for exactly these targets, and the call is refused as a whole if one of them cannot go out.',
     'A member that is sent replaces that of the post; one that is absent stays. With a `schedule`, the targets get new times; without one, each keeps its own. A target that is published, canceled, on its way, rate-limited or with an unknown outcome keeps the content and the time that it had, and shows them although the post shows the new ones; `revise.skipped` says why.',
+    'One that the network’s own scheduler has (`handed_to_platform`) says `undo: pending` until the network publishes it with the new content, or has deleted it, where only another post can have that content: this service hands that over anew. Its content and time are the former ones until then, and stay so where the network publishes it before (`undo: failed`). It is passed over less than a minute before its time, where its cancel is under way, and where the new content needs an approval.',
     'If the publisher takes a target at the same moment, it goes out with either the former or the new content as a whole: `revise` says which. Of two revises at the same time the later one begins from the result of the other.',
   ].join('\n\n'),
   scope: 'posts.compose',

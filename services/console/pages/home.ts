@@ -1,4 +1,6 @@
+import { rulesOf } from '#domain/platforms/index.ts';
 import { noProxies, readCaller } from '#runtime/identity/proxies.ts';
+import { type Deps, liveNetworksOf } from '#services/api/call/deps.ts';
 import { notFound } from '#services/api/call/refusal.ts';
 import { chooseWorkspace } from '#services/auth/people/sessions.ts';
 import type { MemberVisitor, Visit } from '../deps.ts';
@@ -39,6 +41,10 @@ const isByUnnamedProxy = ({ it, ctx }: Visit<MemberVisitor>): boolean => {
   return readCaller(ctx.req.socket.remoteAddress, ctx.get('X-Forwarded-For'), trustedProxies).unnamed !== null;
 };
 
+/** Names of the networks whose accounts a connect link can ask for here; empty: of none. */
+const liveNames = (deps: Deps): string =>
+  new Intl.ListFormat('en').format(liveNetworksOf(deps).map((platform) => rulesOf(platform).name));
+
 const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
   const { it, visitor } = visit;
   const { membership, memberships, session } = visitor;
@@ -47,6 +53,7 @@ const showHome = async (visit: Visit<MemberVisitor>): Promise<void> => {
     ...{ view: 'home', title: membership.name },
     data: {
       mode: session.mode,
+      live: liveNames(deps),
       isAsked: canMail(it) && !visitor.isProven,
       isByUnnamedProxy: membership.role === 'owner' && isByUnnamedProxy(visit),
       unconfirmed: await unconfirmed(visit),

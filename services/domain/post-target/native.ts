@@ -1,26 +1,36 @@
-import type { Failure, TargetEvent } from '#schemas/target.ts';
+import type { Failure, TargetEvent, TargetTime } from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
-import { closesAt, isUndoable, managed, type ScheduleModeReason, timeReason } from '../post/scheduling.ts';
+import {
+  closesAt,
+  isUndoable,
+  managed,
+  revisedMode,
+  type ScheduleModeReason,
+  timeReason,
+  type WantedMode,
+} from '../post/scheduling.ts';
 import { undoTooLate } from '../publish-failures.ts';
 import {
   applied,
   type CancelRequest,
   type Claim,
   claimOf,
+  isRevisableAtNetwork,
   remember,
   requireClaim,
   type TargetCommon,
   type TargetIn,
   type TargetState,
   TooLate,
+  tooLateToBe,
   type UndoRequest,
 } from './state.ts';
 
 /**
  * A target that is handed to the network's own scheduler. The law: the hand-over is a publish boundary, so a lost answer
  * is asked after and never repeated on a guess. A post that the network has is canceled only after it was deleted
- * there, and moved only after that, or after the network said that it publishes the same post at the new time; what it
- * published meanwhile is published. A cancel that comes during the call, or after its
+ * there, and moved or revised only after that, or after the network said that it publishes the same post at the new time or
+ * with the new content; what it published meanwhile is published. A cancel that comes during the call, or after its
  * answer was lost, is an event before the answer's: whichever worker records the answer, the post is taken back, or the
  * target is canceled where the network has none. A target that has become managed is never handed over again, except by
  * a revision.
@@ -221,9 +231,57 @@ export const undoToReschedule = (
   const present = undo ?? common;
   if (present.dueAt === dueAt && present.jitterSeconds === jitterSeconds) return [];
   requireUndoable(target, now);
-  const data = { ...nothing, then: 'reschedule', dueAt, scheduledLocal, jitterSeconds } as const;
-  return [{ type: 'TargetUndoRequested', data }];
+  const time = { dueAt, scheduledLocal, jitterSeconds };
+  // The content that is wanted is wanted at the new time.
+  if (undo?.then === 'revise') return [{ type: 'TargetUndoRequested', data: reviseData({ ...undo, ...time }) }];
+  return [{ type: 'TargetUndoRequested', data: { ...nothing, then: 'reschedule', ...time } }];
 };
+
+const reviseData = ({
+  postRevision,
+  timezone,
+  scheduleMode,
+  scheduleModeReason,
+  ...time
+}: TargetTime & { readonly postRevision: number }): UndoData => {
+  const { dueAt, scheduledLocal, jitterSeconds } = time;
+  const revised = { timezone, scheduleMode, scheduleModeReason };
+  return { then: 'revise', reason: null, postRevision, dueAt, scheduledLocal, jitterSeconds, revised };
+};
+
+/** What a revise of the post wants of a target. */
+export interface Revision {
+  /** Revision of the post that holds the content. */
+  readonly postRevision: number;
+  /** Null: the target keeps its time. */
+  readonly time: TargetTime | null;
+  /** What the revised post wants of the network's scheduler; absent: as before. */
+  readonly mode?: WantedMode;
+  /** When a failed target is due whose time has passed, or which is handed over to the network's scheduler. */
+  readonly now: string;
+  /** The revised content needs an approval: the target is held in the same append. */
+  readonly held?: boolean;
+}
+
+/**
+ * The network gets the content that nobody has to approve any more. What an approval is asked for passes over the target, as it
+ * would where the target is out: the network has the content that was approved.
+ * @throws TooLate
+ */
+export const undoToRevise = (
+  target: Handed,
+  { postRevision, time, mode, now, held = false }: Revision,
+): readonly TargetEvent[] => {
+  const { undo, common } = target;
+  if (held || !isRevisableAtNetwork(target, now)) throw tooLateToBe('revised', target.status);
+  const present = undo === null || undo.then === 'cancel' ? common : { ...common, ...timeOfUndo(undo) };
+  const wanted = time ?? (mode === undefined ? present : { ...present, ...revisedMode(present, mode, now) });
+  return [{ type: 'TargetUndoRequested', data: reviseData({ ...wanted, postRevision }) }];
+};
+
+const timeOfUndo = ({ dueAt, scheduledLocal, jitterSeconds }: Exclude<UndoRequest, { then: 'cancel' }>) => ({
+  ...{ dueAt, scheduledLocal, jitterSeconds },
+});
 
 /** The network no longer has the scheduled post, and did not publish it. */
 export interface RecordUndone {
@@ -239,7 +297,34 @@ export const recordUndone = ({ now }: RecordUndone, state: TargetState): readonl
     return [{ type: 'TargetCanceled', data: { reason, postRevision } }];
   }
   const { dueAt, scheduledLocal, jitterSeconds } = undo;
+  if (undo.then === 'revise') {
+    const { postRevision, scheduleMode } = undo;
+    const revised: TargetEvent = { type: 'TargetRevised', data: { postRevision, ...targetTimeOf(undo) } };
+    return [revised, ...modeAt({ ...common, scheduleMode }, dueAt, now)];
+  }
   return [{ type: 'TargetRescheduled', data: { dueAt, scheduledLocal, jitterSeconds } }, ...modeAt(common, dueAt, now)];
+};
+
+const targetTimeOf = (one: TargetTime): TargetTime => {
+  const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } = one;
+  return { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason };
+};
+
+/** The network said that it publishes the scheduled post with the content and at the time that are wanted. */
+export interface RecordRevised {
+  readonly type: 'RecordRevised';
+  /** What it was told. */
+  readonly postRevision: number;
+  readonly dueAt: string;
+}
+
+export const recordRevised = ({ postRevision, dueAt }: RecordRevised, state: TargetState): readonly TargetEvent[] => {
+  if (state.status !== 'handed_to_platform' || state.undo?.then !== 'revise') return [];
+  const { undo, nativeId } = state;
+  // Something else is wanted since: it is told to the network next.
+  if (undo.postRevision !== postRevision || undo.dueAt !== dueAt) return [];
+  const data = { ...claimOf(state), nativeId, postRevision, ...targetTimeOf(undo) };
+  return [{ type: 'TargetNativeRevised', data }];
 };
 
 /** The network said that it publishes the scheduled post at the time that is wanted. */
@@ -280,6 +365,7 @@ type NativeEvent = Extract<
       | 'TargetUndoRequested'
       | 'TargetUndoFailed'
       | 'TargetNativeTimeChanged'
+      | 'TargetNativeRevised'
       | 'TargetScheduleModeChanged';
   }
 >;
@@ -315,6 +401,7 @@ export const evolveNative = (
         boundary,
         undo,
         otherTimes: [],
+        otherContents: [],
         common: { ...common, checkpoints: [], deferredSince: null },
       };
     }
@@ -322,8 +409,13 @@ export const evolveNative = (
       const undo = undoOf(event.data, common, fact);
       const asked = remember(applied(common, event.data.postRevision ?? 0), fact);
       if (state.status === 'handed_to_platform') {
-        const wanted = undo.then === 'reschedule' ? [undo.dueAt] : [];
-        return { ...state, undo, otherTimes: [...new Set([...state.otherTimes, ...wanted])], common: asked };
+        const times = undo.then === 'cancel' ? [] : [undo.dueAt];
+        const contents = undo.then === 'revise' ? [undo.postRevision] : [];
+        return {
+          ...{ ...state, undo, common: asked },
+          otherTimes: [...new Set([...state.otherTimes, ...times])],
+          otherContents: [...new Set([...state.otherContents, ...contents])],
+        };
       }
       if (state.status !== 'publishing' && state.status !== 'outcome_unknown') return state;
       return undo.then === 'cancel' ? { ...state, undo, common: asked } : state;
@@ -334,6 +426,13 @@ export const evolveNative = (
       const moved = { dueAt, scheduledLocal, jitterSeconds, askedTime: null, deferredSince: null, overdue: false };
       return { ...state, undo: null, otherTimes: [], common: { ...common, ...moved } };
     }
+    case 'TargetNativeRevised': {
+      if (state.status !== 'handed_to_platform') return state;
+      const { postRevision } = event.data;
+      const moved = { ...targetTimeOf(event.data), askedTime: null, deferredSince: null, overdue: false };
+      const revised = { ...applied(common, postRevision), postRevision, ...moved };
+      return { ...state, undo: null, otherTimes: [], otherContents: [], common: revised };
+    }
     case 'TargetUndoFailed':
       if (state.status === 'handed_to_platform') return { ...state, undo: null };
       return state.status === 'publishing' || state.status === 'outcome_unknown' ? { ...state, undo: null } : state;
@@ -341,14 +440,11 @@ export const evolveNative = (
 };
 
 const undoOf = (data: UndoData, common: TargetCommon, { occurredAt: requestedAt }: Fact): UndoRequest => {
-  const { reason, postRevision, dueAt, scheduledLocal, jitterSeconds } = data;
-  return data.then === 'cancel'
-    ? { requestedAt, then: 'cancel', reason: reason ?? 'requested', postRevision }
-    : {
-        requestedAt,
-        then: 'reschedule',
-        dueAt: dueAt ?? common.dueAt,
-        scheduledLocal,
-        jitterSeconds: jitterSeconds ?? 0,
-      };
+  const { reason, postRevision, scheduledLocal, revised } = data;
+  if (data.then === 'cancel') return { requestedAt, then: 'cancel', reason: reason ?? 'requested', postRevision };
+  const time = { dueAt: data.dueAt ?? common.dueAt, scheduledLocal, jitterSeconds: data.jitterSeconds ?? 0 };
+  if (data.then === 'reschedule') return { requestedAt, then: 'reschedule', ...time };
+  const { timezone, scheduleMode, scheduleModeReason } = revised ?? common;
+  const others = { timezone, scheduleMode, scheduleModeReason };
+  return { requestedAt, then: 'revise', postRevision: postRevision ?? common.postRevision, ...others, ...time };
 };

@@ -7,7 +7,8 @@ import type { TargetState } from './state.ts';
 export const neededTimes = (state: TargetState): readonly string[] => {
   if (state.status === 'none' || state.status === 'failed' || state.status === 'canceled') return [];
   const { dueAt } = state.common;
-  if (state.status !== 'handed_to_platform' || state.undo?.then !== 'reschedule') return [dueAt];
+  if (state.status !== 'handed_to_platform' || state.undo === null) return [dueAt];
+  if (state.undo.then === 'cancel') return [dueAt];
   return [dueAt, state.undo.dueAt];
 };
 

@@ -1,7 +1,7 @@
-import type { PlannedTarget, TargetEvent, TargetTime } from '#schemas/target.ts';
+import type { PlannedTarget, TargetEvent } from '#schemas/target.ts';
 import { Rejection } from '../decider.ts';
-import { revisedMode, timeReason, type WantedMode } from '../post/scheduling.ts';
-import { modeAt, undoToCancel, undoToReschedule } from './native.ts';
+import { revisedMode, timeReason } from '../post/scheduling.ts';
+import { modeAt, type Revision, undoToCancel, undoToReschedule, undoToRevise } from './native.ts';
 import {
   type CancelReason,
   isBeforeHandOver,
@@ -81,18 +81,8 @@ const requireOpen = (target: ScheduledTarget, change: 'rescheduled' | 'canceled'
 };
 
 /** Carries out a revise of the post. */
-export interface Revise {
+export interface Revise extends Revision {
   readonly type: 'Revise';
-  /** Revision of the post that holds the content. */
-  readonly postRevision: number;
-  /** Null: the target keeps its time. */
-  readonly time: TargetTime | null;
-  /** What the revised post wants of the network's scheduler; absent: as before. */
-  readonly mode?: WantedMode;
-  /** When a failed target is due whose time has passed, or which is handed over to the network's scheduler. */
-  readonly now: string;
-  /** The revised content needs an approval: the target is held in the same append. */
-  readonly held?: boolean;
 }
 
 /** @throws TooLate */
@@ -101,6 +91,7 @@ export const revise = (command: Revise, state: TargetState): readonly TargetEven
   const { common, status } = target;
   const { postRevision, now, held = false } = command;
   if (common.appliedRevision >= postRevision) return [];
+  if (target.status === 'handed_to_platform') return undoToRevise(target, command);
   const reason = skipReasonOf(target, revisableStatuses);
   if (reason !== null) throw tooLateToBe('revised', reason);
   const { dueAt, scheduledLocal, timezone, jitterSeconds, scheduleMode, scheduleModeReason } =

@@ -1,4 +1,12 @@
-import type { Failure, PlannedTarget, Segment, StepName, TargetEvent, TargetStatus } from '#schemas/target.ts';
+import type {
+  Failure,
+  PlannedTarget,
+  Segment,
+  StepName,
+  TargetEvent,
+  TargetStatus,
+  TargetTime,
+} from '#schemas/target.ts';
 import { type Fact, Rejection } from '../decider.ts';
 import { isUndoable } from '../post/scheduling.ts';
 
@@ -92,6 +100,11 @@ export type UndoRequest = { readonly requestedAt: string } & (
       readonly scheduledLocal: string | null;
       readonly jitterSeconds: number;
     }
+  | ({
+      readonly then: 'revise';
+      /** Revision of the post that holds the content. */
+      readonly postRevision: number;
+    } & TargetTime)
 );
 /** That a target is to be canceled which is being handed over: once the network's answer is known. */
 export type CancelRequest = Extract<UndoRequest, { then: 'cancel' }>;
@@ -154,6 +167,8 @@ type Situation =
        * without an answer, and publish the post then.
        */
       readonly otherTimes: readonly string[];
+      /** Contents that were wanted since, by revision of the post, in the same way. */
+      readonly otherContents: readonly number[];
     }
   | ({
       readonly status: 'published';
@@ -243,8 +258,21 @@ export const tooLateToBe = (
 };
 
 export const openStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'rate_limited'];
-/** A revise reaches a failed target, which is then tried again, and not one whose next attempt the network has set. */
+/**
+ * A revise reaches a failed target, which is then tried again, and not one whose next attempt the network has set. Of those that
+ * a network's own scheduler has it reaches some: `isRevisableAtNetwork`.
+ */
 export const revisableStatuses: readonly TargetStatus[] = ['awaiting_approval', 'pending', 'failed'];
+
+/** Contents that a network may have been told of a scheduled post without its answer: the rows of a post keep each of them. */
+const maxOtherContents = 4;
+
+/** Whether the network's own scheduler has the post, and time enough is left to give it another content. */
+export const isRevisableAtNetwork = (state: TargetState, now: string): boolean =>
+  state.status === 'handed_to_platform' &&
+  state.undo?.then !== 'cancel' &&
+  state.otherContents.length < maxOtherContents &&
+  isUndoable(state.common.dueAt, now);
 
 /** Null: a change of targets in these statuses may alter this one. A thread with a published segment stays as it is. */
 export const skipReasonOf = (

@@ -160,6 +160,7 @@ const evolve = (state: TargetState, event: TargetEvent, fact: Fact): TargetState
     case 'TargetUndoRequested':
     case 'TargetUndoFailed':
     case 'TargetNativeTimeChanged':
+    case 'TargetNativeRevised':
     case 'TargetScheduleModeChanged':
       return evolveNative(state, event, fact);
     case 'TargetFirstCommentScheduled':
@@ -278,6 +279,7 @@ export {
   isCancelable,
   isHandOverOpen,
   isOpen,
+  isRevisableAtNetwork,
   type NetworkPost,
   openStatuses,
   revisableStatuses,
@@ -328,6 +330,7 @@ export type TargetCommand =
   | native.RecordNativeUnknown
   | native.RecordUndone
   | native.RecordTimeChanged
+  | native.RecordRevised
   | native.RecordUndoFailed
   | overdue.RecordOverdue
   /** The place of a quota that the next append of this stream needs is given back. */
@@ -414,6 +417,8 @@ const decided = (command: TargetCommand, state: TargetState): readonly TargetEve
       return native.recordUndone(command, state);
     case 'RecordTimeChanged':
       return native.recordTimeChanged(command, state);
+    case 'RecordRevised':
+      return native.recordRevised(command, state);
     case 'RecordUndoFailed':
       return native.recordUndoFailed(command, state);
     case 'RecordOverdue':

@@ -30,7 +30,7 @@ export const TargetOut = Type.Object({
   permalink: Nullable(Type.String()),
   undo: Nullable(
     Type.String(),
-    'pending: the network is asked to give the post back, and the target is canceled or moved only then; failed: it did not.',
+    'pending: the network is asked to give the post back, and the target is canceled, moved or revised only then; failed: it did not.',
   ),
   problem: Nullable(
     Type.Object({
@@ -117,7 +117,7 @@ export const standOf = (cuts: Cuts, target: PostTarget): { readonly reason: stri
   const problem = problemOf(cuts, target);
   if (target.undo === 'pending') {
     return {
-      reason: 'Its network is asked to give it back, or to publish it at another time.',
+      reason: 'Its network is asked to give it back, or to publish it at another time or with another content.',
       whatToDo: 'Ask again in some minutes.',
     };
   }
@@ -182,7 +182,7 @@ export const shownTargets = (
 
 export const targetLine = (target: TargetOut) => {
   const { platform, account, status, localTime: time, targetId, permalink, undo, problem } = target;
-  const back = undo === 'pending' ? ', being taken back or moved at the network' : '';
+  const back = undo === 'pending' ? ', being taken back or changed at the network' : '';
   const name = account === null ? '' : ` ${JSON.stringify(account)}`;
   const out = permalink === null ? '' : `, ${permalink}`;
   const wrong = problem === null ? '' : `: ${problem.message} What to do: ${problem.whatToDo}`;

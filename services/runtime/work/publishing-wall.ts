@@ -37,6 +37,7 @@ export const schedulerMembers: { readonly [Member in keyof Required<NativeSchedu
   handOver: 'outward',
   undo: 'outward',
   reschedule: 'outward',
+  revise: 'outward',
   verify: 'question',
 };
 

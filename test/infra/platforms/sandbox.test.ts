@@ -96,6 +96,10 @@ const harness = async () => {
     unreadable: (platform: Platform) => (platform === 'linkedin' ? account(platform, 'member-acme') : null),
     overrides: required,
     media: needed,
+    says: async (targetId: string, content: string) => {
+      const made = (await reader.creates(targetId)).filter(({ outcome }) => outcome === 'created');
+      return made.length === 1 && made[0]?.content === content;
+    },
     now: async () => (await reader.now()).getTime(),
     pass: (ms: number) => reader.advance(ms),
   };

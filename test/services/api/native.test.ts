@@ -21,6 +21,7 @@ suite('native targets over HTTP', (t) => {
     readonly scheduleMode: string;
     readonly scheduleModeReason: string | null;
     readonly undo: string | null;
+    readonly content: string;
   }
   const made = async (minutes: number, more: Record<string, unknown> = {}) => {
     const schedule = { type: 'at', scheduledAt: inMinutes(minutes) };
@@ -215,6 +216,74 @@ suite('native targets over HTTP', (t) => {
         ['handed_to_platform', 'done', at, 'native'],
       );
     }
+  });
+
+  t(
+    'a revise of a handed-over target keeps its content until the network has the new one, and says why it passes over one',
+    async () => {
+      const revise = (postId: string, body: unknown) => tester.post(`/posts/${postId}/revise`, body);
+      const skipsOf = (answer: Awaited<ReturnType<typeof revise>>) =>
+        (answer.data.revise as { skipped: readonly { targetId: string; reason: string }[] }).skipped;
+      const { postId, facebook } = await made(60, { content: 'first' });
+      await handOver(postId, facebook.id);
+      const asked = await revise(postId, { content: 'better' });
+      assert.equal(asked.status, 200, asked.text);
+      assert.deepEqual(skipsOf(asked), []);
+      const at = inMinutes(120);
+      const [, later] = [
+        await revise(postId, { content: 'best' }),
+        await act(facebook.id, 'reschedule', { scheduledAt: at }),
+      ];
+      assert.equal(later.status, 200, later.text);
+      const waiting = await shown(facebook.id);
+      assert.deepEqual(
+        [waiting.status, waiting.undo, waiting.content, waiting.scheduledAt],
+        ['handed_to_platform', 'pending', 'first', facebook.scheduledAt],
+      );
+      // The network took none of them: it shows what it had.
+      await tell(postId, facebook.id, { type: 'RecordUndoFailed', failure });
+      assert.deepEqual([(await shown(facebook.id)).undo, (await shown(facebook.id)).content], ['failed', 'first']);
+      assert.equal((await revise(postId, { content: 'last', schedule: { type: 'at', scheduledAt: at } })).status, 200);
+      await tell(postId, facebook.id, { type: 'RecordRevised', postRevision: 3, dueAt: at });
+      const revised = await shown(facebook.id);
+      assert.deepEqual(
+        [revised.status, revised.undo, revised.content, revised.scheduledAt],
+        ['handed_to_platform', 'done', 'last', at],
+      );
+      // Only another post has it: it is taken back, and handed over anew.
+      await revise(postId, { content: 'other' });
+      await tell(postId, facebook.id, { type: 'RecordUndone', now: now() });
+      const back = await shown(facebook.id);
+      assert.deepEqual(
+        [back.status, back.undo, back.content, back.scheduleMode],
+        ['pending', 'done', 'other', 'native'],
+      );
+      const soon = await made(60);
+      await handOver(soon.postId, soon.facebook.id);
+      world.clock.shiftMs = 60 * 60_000 - undoClosesMs / 2;
+      try {
+        assert.deepEqual(skipsOf(await revise(soon.postId, { content: 'late' })), [
+          { targetId: soon.facebook.id, reason: 'handed_to_platform' },
+        ]);
+      } finally {
+        world.clock.shiftMs = 0;
+      }
+    },
+  );
+
+  t('a content that needs an approval passes over what the network has, which keeps the approved one', async () => {
+    const { postId, facebook, targets } = await made(60, { content: 'approved' });
+    await handOver(postId, facebook.id);
+    await tester.patch(`/clients/${one.clientId}`, { approvalRequired: true });
+    const answer = await tester.post(`/posts/${postId}/revise`, { content: 'asked for' });
+    await tester.patch(`/clients/${one.clientId}`, { approvalRequired: false });
+    assert.equal(answer.status, 200, answer.text);
+    const { skipped } = answer.data.revise as { skipped: unknown };
+    assert.deepEqual(skipped, [{ targetId: facebook.id, reason: 'handed_to_platform' }]);
+    const kept = await shown(facebook.id);
+    assert.deepEqual([kept.status, kept.undo, kept.content], ['handed_to_platform', null, 'approved']);
+    const x = targets.find(({ platform }) => platform === 'x');
+    assert.equal((await shown(x?.id ?? '')).status, 'awaiting_approval');
   });
 
   t('what the network publishes before it can be taken back is published, with a failed undo', async () => {

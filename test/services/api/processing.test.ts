@@ -4,6 +4,8 @@ import { type TargetCommand, target } from '#domain/post-target/target.ts';
 import { notShown } from '#domain/publish-failures.ts';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import { recyclePost } from '#services/outcomes/recycles.ts';
+import { recordOutcomes } from '#services/workflows/posts/outcomes.ts';
 import { contextOf } from '#services/workflows/provision.ts';
 import { composedWorld, composer, tomorrow } from '#test/support/composing.ts';
 import { failure } from '#test/support/samples.ts';
@@ -115,6 +117,22 @@ suite('targets that their network processes, over HTTP', (t) => {
     const explained = await tester.get('/errors/post_not_shown');
     assert.notEqual(explained.status, 404, explained.text);
     assert.notEqual(data.unknownSince, null);
+  });
+
+  t('accepted × recycle: the first copy is planned once the network shows it, and not before', async () => {
+    const one = await processing();
+    const planned = async () => {
+      await recordOutcomes(world.store, await world.store.readStream(`target-${one.id}`));
+      assert.equal(await recyclePost({ store: world.store, now: Date.now, pool: world.pool }, one.postId), false);
+      await world.settled();
+      const { data } = await tester.get(`/posts/${one.postId}/recycle`);
+      return [data.enabled, data.nextAt !== null, data.posted];
+    };
+    const set = await tester.request('PUT', `/posts/${one.postId}/recycle`, { body: { everyDays: 7, times: 1 } });
+    assert.equal(set.status, 200, set.text);
+    assert.deepEqual(await planned(), [true, false, 0]);
+    await tell(one, settle({ kind: 'published', externalId: '18', permalink: null, publishedAt: late }));
+    assert.deepEqual(await planned(), [true, true, 0]);
   });
 
   t('is out for the quota and for the cadence, as one that is being published', async () => {

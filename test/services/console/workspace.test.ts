@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { workspace } from '#domain/workspace.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import type { Deps } from '#services/api/call/deps.ts';
 import { operations } from '#services/api/operations.ts';
 import { guideNames } from '#services/pages/docs/guides.ts';
 import { contextOf } from '#services/workflows/provision.ts';
@@ -26,9 +27,14 @@ const removeMember = async (memberId: string) => {
   await world.settled();
 };
 
+/** Networks that are set up, as the test wants them. */
+const live = { credentials: {}, attempts: {}, connectors: {} as Record<string, readonly []> } as unknown as NonNullable<
+  Deps['live']
+> & { readonly connectors: Record<string, readonly []> };
+
 suite('pages of a workspace', (t) => {
   t.before(async () => {
-    world = await consoleWorld();
+    world = await consoleWorld({ deps: { live } });
     olga = await signedIn(world, { name: 'Olga Owner' });
   });
   t.after(() => world?.close());
@@ -39,6 +45,17 @@ suite('pages of a workspace', (t) => {
     assert.match((await browser.send('/console', '/console/workspace', { mode: 'live' })).text, /North Star Live/);
     assert.match((await browser.get('/team')).text, /North Star Live/);
     await browser.send('/console', '/console/workspace', { mode: 'test' });
+  });
+
+  t('the page names the networks whose real accounts a link can ask for here', async () => {
+    const words = async () => /Live (Real accounts[^.]*)\./.exec((await olga.browser.get('/console')).text)?.[1];
+    assert.match((await words()) ?? '', /of which this installation connects none yet/);
+    try {
+      for (const platform of ['youtube', 'x', 'bluesky']) live.connectors[platform] = [];
+      assert.match((await words()) ?? '', /that this installation connects: X, YouTube, and Bluesky$/);
+    } finally {
+      for (const platform of Object.keys(live.connectors)) delete live.connectors[platform];
+    }
   });
 
   t('nobody looks at a workspace of which they are no member', async () => {

@@ -228,6 +228,7 @@ suite('native targets', (t) => {
       boundary: { attempt: 1, step: 'boundary', data: { key: 'k' }, deadline: at(1), segment: null },
       undo: null,
       otherTimes: [],
+      otherContents: [],
       common: {
         ...planned,
         ...{ postId: 'p1', postRevision: 3, appliedRevision: 3, attempts: 1, rateLimits: 0, defers: 0 },
@@ -647,6 +648,84 @@ suite('native targets', (t) => {
       .then([]);
     deepEqual(state([...crossed, changed(at(90))]), state(crossed));
     deepEqual(state([scheduled, changed(at(90))]), state([scheduled]));
+  });
+
+  const toRevise = (postRevision: number, to: string = dueAt, over: object = {}): TargetEvent => ({
+    type: 'TargetUndoRequested',
+    data: {
+      ...{ then: 'revise', reason: null, postRevision, dueAt: to, scheduledLocal: null, jitterSeconds: 5 },
+      revised: { timezone: 'UTC', scheduleMode: 'native', scheduleModeReason: null, ...over },
+    },
+  });
+  const revise = (postRevision: number, over: object = {}): TargetCommand => ({
+    ...{ type: 'Revise', postRevision, time: null, now: at(5), ...over },
+  });
+  const time = {
+    ...{ scheduledLocal: null, timezone: 'UTC', jitterSeconds: 5 },
+    ...({ scheduleMode: 'native', scheduleModeReason: null } as const),
+  };
+
+  t('a revise gives its content to the network, or takes the post back: no hand-over is repeated on a guess', () => {
+    given(over)
+      .when(revise(4))
+      .then([toRevise(4)]);
+    const later = { ...time, dueAt: at(90), scheduleMode: 'managed', scheduleModeReason: null } as const;
+    given(over)
+      .when(revise(4, { time: later }))
+      .then([toRevise(4, at(90), { scheduleMode: 'managed' })]);
+    // What somebody has to approve, what is canceled and what the network is about to publish stays as it is.
+    for (const [events, command] of [
+      [over, revise(4, { held: true })],
+      [[...over, toCancel()], revise(4)],
+      [over, revise(4, { now: at(59.5) })],
+    ] as const) {
+      throws(() => target.decide(command, state(events)), TooLate);
+    }
+    const confirmed = (postRevision: number, to: string = dueAt): TargetCommand => ({
+      ...{ type: 'RecordRevised', postRevision, dueAt: to },
+    });
+    const revised = (postRevision: number, to: string = dueAt): TargetEvent => ({
+      type: 'TargetNativeRevised',
+      data: { ...claim, nativeId: 'n1', postRevision, ...time, dueAt: to },
+    });
+    given([...over, toRevise(4)])
+      .when(confirmed(4))
+      .then([revised(4)]);
+    const now = state([...over, toRevise(4), revised(4)]);
+    ok(now.status === 'handed_to_platform');
+    deepEqual([now.undo, now.otherContents, now.common.postRevision, now.common.attempts], [null, [], 4, 1]);
+    // Something else is wanted since.
+    for (const since of [
+      [toRevise(4), toRevise(5)],
+      [toRevise(4), toRevise(4, at(90))],
+      [toRevise(4), toCancel()],
+      [],
+    ]) {
+      given([...over, ...since])
+        .when(confirmed(4))
+        .then([]);
+    }
+    // A change of the time keeps the content that is wanted, and a revise the time.
+    given([...over, toRevise(4)])
+      .when(move(at(90), at(5)))
+      .then([{ ...toRevise(4, at(90)), data: { ...toRevise(4, at(90)).data, jitterSeconds: 0 } } as TargetEvent]);
+    given([...over, toMove(at(90), 5)])
+      .when(revise(4))
+      .then([toRevise(4, at(90))]);
+    // Taken back, it goes out with the new content.
+    given([...over, toRevise(4)])
+      .when({ type: 'RecordUndone', now: at(5) })
+      .then([{ type: 'TargetRevised', data: { postRevision: 4, ...time, dueAt } }]);
+    given([...over, toRevise(4)])
+      .when({ type: 'RecordUndone', now: at(55) })
+      .then([{ type: 'TargetRevised', data: { postRevision: 4, ...time, dueAt } }, tooLate]);
+    // The network may have been told as many contents as a post keeps.
+    const told = [toRevise(4), toRevise(5), toRevise(6), toRevise(7)];
+    throws(() => target.decide(revise(8), state([...over, ...told])), TooLate);
+    given([...over, ...told, revised(7)])
+      .when(revise(8))
+      .then([toRevise(8)]);
+    deepEqual(state([...crossed, revised(4)]), state(crossed));
   });
 
   t('each time that the network may have been told counts, until it confirms one', () => {

@@ -402,7 +402,7 @@ suite('mcp tools', (t) => {
     assert.match(some.text, /1 target canceled, 1 of them only once the network has given them back/);
     assert.match(
       (await mcp.call('cancel', { postId })).text,
-      /0 of 1 target .*being taken back or moved at the network/s,
+      /0 of 1 target .*being taken back or changed at the network/s,
     );
   });
 

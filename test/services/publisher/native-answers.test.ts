@@ -3,6 +3,7 @@ import type {
   NativeScheduler,
   PlatformAdapter,
   RescheduleOutcome,
+  ReviseOutcome,
   UndoOutcome,
   VerifyOutcome,
 } from '#contracts/ports/platform.ts';
@@ -55,6 +56,10 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
   /** When the network was asked about a target, and asked to take it back, by our clock. */
   const asked = new Map<string, number[]>();
   const undone = new Map<string, number[]>();
+  /** Files of the post that the network was asked to take back. */
+  const filesOfUndo = new Map<string, number>();
+  /** Answers to a change of content that a test puts in the network's place. */
+  const revises = new Map<string, (really: () => Promise<ReviseOutcome>) => Promise<ReviseOutcome>>();
   /** When it was told another time, and which. */
   const changed = new Map<string, number[]>();
   const newTimes = new Map<string, string[]>();
@@ -76,11 +81,17 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
     },
     undo: async (request, nativeId) => {
       const instead = undoes.get(request.targetId);
+      filesOfUndo.set(request.targetId, request.media.length);
       note(undone, request.targetId);
       return instead === undefined ? own.undo(request, nativeId) : instead();
     },
     ...(canChange
       ? {
+          revise: async (request, nativeId, former) => {
+            const really = async () =>
+              (await own.revise?.(request, nativeId, former)) ?? { kind: 'unknown' as const, failure };
+            return (revises.get(request.targetId) ?? ((asked) => asked()))(really);
+          },
           reschedule: async (request, nativeId) => {
             const { targetId, dueAt } = request;
             note(changed, targetId);
@@ -634,6 +645,59 @@ suite('answers of a network’s own scheduler', { waits: true, timeoutMs: 240_00
     await outcomes.stop();
     await publisher.stop();
   });
+
+  t('a network is asked to take back a post with its files: its calls may depend on what they are', async () => {
+    const publisher = start();
+    const { postId, id } = await schedule(youtube, 30);
+    await world.all([id], 'handed_to_platform');
+    await cancel(postId, id);
+    await world.all([id], 'canceled');
+    assert.equal(filesOfUndo.get(id), 1);
+    await publisher.stop();
+  });
+
+  t(
+    'a new content whose answer is lost until the post is out is found as its content, and another is not',
+    async () => {
+      const publisher = start();
+      for (const isTaken of [true, false]) {
+        const { postId, id, dueAt } = await schedule(facebook, 30);
+        await world.all([id], 'handed_to_platform');
+        let isLost = true;
+        revises.set(id, async (really) => {
+          if (isLost && !isTaken) return { kind: 'unknown', failure };
+          const answer = await really();
+          return isLost ? { kind: 'unknown', failure } : answer;
+        });
+        const { state } = await world.store.load(post, postId);
+        assert.ok(state.status === 'live');
+        const body = { ...state.body, content: `better ${isTaken}` };
+        const context = { ...world.context(), now: new Date(clock.now()).toISOString() };
+        const wanted = {
+          type: 'Revise',
+          commandId: context.commandId,
+          changed: ['content'],
+          body,
+          times: null,
+        } as const;
+        const loaded = await execute(world.store, post, postId, { ...wanted, targetIds: [id] }, context);
+        await fanOut(world.store, postId, context, { loaded });
+        await until('it was asked for', async () => (asked.get(id) ?? []).length > 0);
+        await pass(dueAt - clock.now());
+        // It is out, and nobody knows with which content: it is asked for again.
+        await anotherCall(asked, id);
+        assert.equal((await world.target(id)).status, 'handed_to_platform');
+        isLost = false;
+        const [published] = await world.all([id], 'published');
+        assert.ok(published?.status === 'published');
+        assert.equal(published.common.postRevision, isTaken ? 1 : 0);
+        const ends = isTaken ? 'TargetNativeRevised' : 'TargetUndoFailed';
+        assert.deepEqual((await story(id)).slice(-2), [ends, 'TargetOutcomeSettled']);
+        assert.equal(await world.created(id), 1);
+      }
+      await publisher.stop();
+    },
+  );
 
   t('a time that the network refuses near the former one ends as the undo does, and says so', async () => {
     const publisher = start();

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
 import { post } from '#domain/post/post.ts';
 import { isBeingCanceled, target } from '#domain/post-target/target.ts';
@@ -130,6 +131,40 @@ suite('deaths over a post for the network’s own scheduler', { drawn: true, cos
       assert.deepEqual([create?.scheduledFor?.toISOString(), create?.undoneAt, more], [dueAt, null, []]);
       assert.deepEqual([state?.common.attempts, state?.otherTimes], [1, []]);
       const changes = (await world.story(`target-${moved.id}`)).filter((type) => type === 'TargetNativeTimeChanged');
+      assert.equal(changes.length, 1);
+      await world.all([canceled.id], 'canceled');
+      assert.deepEqual(await there(canceled.id), [false]);
+      await next.stop();
+    });
+  }
+
+  for (const point of ['publisher:before-revise', 'publisher:after-revise', 'publisher:after-content-change']) {
+    t(`killed at ${point}: the same post with its new content by the next worker, or canceled`, async () => {
+      const first = world.publisher();
+      const [revised, canceled] = [await schedule(youtube), await schedule(facebook)];
+      await world.all([revised.id, canceled.id], 'handed_to_platform');
+      await first.stop();
+      for (const one of [revised, canceled]) {
+        const dying = await child(point);
+        const { state } = await world.store.load(post, one.postId);
+        assert.ok(state.status === 'live');
+        const body = { ...state.body, content: 'better' };
+        const command = { type: 'Revise', commandId: randomUUID(), changed: ['content'], body } as const;
+        const intent = { ...command, targetIds: [one.id], times: null };
+        const loaded = await execute(world.store, post, one.postId, intent, world.context());
+        await fanOut(world.store, one.postId, world.context(), { loaded });
+        await died(dying);
+        // Somebody wants it gone while nobody knows which content the network has.
+        if (one === canceled) await deletePost(one.postId, one.id);
+      }
+      const next = world.publisher();
+      await until('it is revised', async () => {
+        const now = await world.target(revised.id);
+        return now.status === 'handed_to_platform' && now.undo === null && now.common.postRevision === 1;
+      });
+      const [create, ...more] = await world.sandbox.creates(revised.id);
+      assert.deepEqual([create?.content, create?.undoneAt, more], ['better', null, []]);
+      const changes = (await world.story(`target-${revised.id}`)).filter((type) => type === 'TargetNativeRevised');
       assert.equal(changes.length, 1);
       await world.all([canceled.id], 'canceled');
       assert.deepEqual(await there(canceled.id), [false]);

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { post } from '#domain/post/post.ts';
 import { type TargetCommand, type TargetIn, target } from '#domain/post-target/target.ts';
 import { execute } from '#runtime/eventing/execute.ts';
+import type { PostBody } from '#schemas/post.ts';
 import { fanOut } from '#services/workflows/fan-out.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { type Account, MovedClock, PublishingWorld, quickNetwork, type Running } from '#test/support/publishing.ts';
@@ -26,9 +27,9 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
   };
   const start = (): Running => world.publisher({}, { clock });
   const inMinutes = (minutes: number): number => clock.now() + minutes * minuteMs;
-  const schedule = async (account: Account, minutes: number, text = 'hello') => {
+  const schedule = async (account: Account, minutes: number, text = 'hello', body: Partial<PostBody> = {}) => {
     const dueAt = inMinutes(minutes);
-    const { postId, targetIds } = await world.schedule([account], { text, dueAt, scheduleMode: 'native' });
+    const { postId, targetIds } = await world.schedule([account], { text, dueAt, scheduleMode: 'native', body });
     return { postId, id: targetIds[0] ?? '', dueAt: new Date(dueAt).toISOString() };
   };
   const ask = async (postId: string, id: string, command: TargetCommand): Promise<void> => {
@@ -147,6 +148,67 @@ suite('posts for the network’s own scheduler', { waits: true, timeoutMs: 240_0
       const published = await state(id, 'published');
       assert.deepEqual([published.externalId, published.publishedAt], [nativeId, sooner]);
       assert.deepEqual([published.common.attempts, await rows(id)], [1, [[sooner, true]]]);
+    }
+  });
+
+  /** As the api does it: the intent, then the fan-out. */
+  const revise = async (postId: string, id: string, over: Partial<PostBody>): Promise<void> => {
+    const { state: now } = await world.store.load(post, postId);
+    assert.ok(now.status === 'live');
+    const context = { ...world.context(), now: new Date(clock.now()).toISOString() };
+    const body = { ...now.body, ...over };
+    const command = { type: 'Revise', commandId: context.commandId, changed: ['content'], body } as const;
+    const loaded = await execute(world.store, post, postId, { ...command, targetIds: [id], times: null }, context);
+    await fanOut(world.store, postId, context, { loaded });
+  };
+  const contents = async (id: string) =>
+    (await world.sandbox.creates(id)).flatMap(({ outcome, content, undoneAt }) =>
+      outcome === 'created' ? [[content, undoneAt === null]] : [],
+    );
+
+  t(
+    'the network publishes the same post with its new content, without another hand-over, minutes before its time too',
+    async () => {
+      for (const account of [facebook, youtube]) {
+        const { postId, id, dueAt } = await schedule(account, 20, 'first');
+        const { nativeId } = await state(id, 'handed_to_platform');
+        for (const content of ['better', 'best']) {
+          if (content === 'best') await pass(15 * minuteMs);
+          await revise(postId, id, { content });
+          await until(`it says ${content}`, async () => (await contents(id))[0]?.[0] === content);
+          await until('nothing is wanted', async () => (await story(id)).at(-1) === 'TargetNativeRevised');
+        }
+        await pass(5 * minuteMs);
+        const published = await state(id, 'published');
+        assert.deepEqual([published.externalId, published.publishedAt], [nativeId, dueAt]);
+        assert.deepEqual([published.common.attempts, published.common.postRevision], [1, 2]);
+        assert.deepEqual([await rows(id), await contents(id)], [[[dueAt, true]], [['best', true]]]);
+      }
+    },
+  );
+
+  t('what the network changes of no scheduled post, such as a file, takes it back and hands over another', async () => {
+    const clip = [(await world.clip()).id];
+    const changes: readonly (readonly [Partial<PostBody>, Partial<PostBody>])[] = [
+      [{}, { content: 'other', aiDisclosure: true }],
+      [{ mediaIds: clip }, { content: 'other', mediaIds: [] }],
+    ];
+    for (const [body, over] of changes) {
+      const { postId, id, dueAt } = await schedule(facebook, 30, 'first', body);
+      const { nativeId } = await state(id, 'handed_to_platform');
+      await revise(postId, id, over);
+      const again = await until('it is handed over anew', async () => {
+        const now = await world.target(id);
+        return now.status === 'handed_to_platform' && now.nativeId !== nativeId ? now : null;
+      });
+      assert.deepEqual([again?.common.attempts, again?.common.dueAt], [2, dueAt]);
+      assert.deepEqual(await contents(id), [
+        ['first', false],
+        ['other', true],
+      ]);
+      assert.ok((await story(id)).includes('TargetRevised') && !(await story(id)).includes('TargetNativeRevised'));
+      await cancel(postId, id);
+      await world.all([id], 'canceled');
     }
   });
 

@@ -151,6 +151,10 @@ export const renderedCalls = async (): Promise<string> => {
           'rescheduled',
         );
       });
+      await section(`${name}: given other words, and another time`, account, async () => {
+        const other = { ...native, content: 'Good evening', dueAt: '2026-12-03T12:00:00.000Z' };
+        wanted(await world.scheduler.revise(other, nativeId, native), 'revised');
+      });
       await section(`${name}: taken back`, account, async () => {
         wanted(await world.scheduler.undo(native, nativeId), 'undone');
       });

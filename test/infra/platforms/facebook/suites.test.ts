@@ -165,6 +165,7 @@ const nativeHarness = (how: 'photo' | 'video' | 'reel') => async (): Promise<Nat
     scripted,
     overrides: () => (how === 'reel' ? { contentType: 'reel' } : {}),
     media: async () => [how === 'photo' ? world.photo() : how === 'video' ? world.video() : world.reel()],
+    says: async (targetId, content) => world.network.state.made.find(({ tag }) => tag === targetId)?.text === content,
     now: async () => network.state.now(),
     pass: async (ms) => network.state.advance(ms),
   };

@@ -121,6 +121,10 @@ export const renderedCalls = async (): Promise<string> => {
       const later = { ...native, dueAt: '2026-12-02T12:00:00.000Z' };
       wanted(await world.scheduler.reschedule(later, nativeId), 'rescheduled');
     });
+    await section('given other words', account, async () => {
+      const other = { ...native, content: 'Good evening', dueAt: '2026-12-02T12:00:00.000Z' };
+      wanted(await world.scheduler.revise(other, nativeId, native), 'revised');
+    });
     await section('taken back', account, async () => {
       wanted(await world.scheduler.undo(native, nativeId), 'undone');
     });

@@ -155,6 +155,8 @@ const nativeHarness = async (): Promise<NativeHarness> => {
   return {
     ...made,
     scripted,
+    says: async (targetId, content) =>
+      network.state.videos.find(({ tag }) => tag === targetId)?.snippet.description === content,
     now: async () => network.state.now(),
     pass: async (ms) => network.state.advance(ms),
   };

@@ -18,7 +18,7 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
     ...stays('pending', 'awaiting_approval'),
     ...(['rate_limited → pending', 'handed_to_platform → pending'] as const),
   ],
-  TargetRevised: stays('pending', 'awaiting_approval', 'failed'),
+  TargetRevised: [...stays('pending', 'awaiting_approval', 'failed'), 'handed_to_platform → pending'],
   TargetCanceled: [
     ...(['pending → canceled', 'awaiting_approval → canceled', 'rate_limited → canceled'] as const),
     // A hand-over that nobody wants any more, before its call or once the network turns out to have nothing.
@@ -32,6 +32,7 @@ export const targetArrows: Readonly<Record<TargetEvent['type'], readonly TargetA
   TargetUndoRequested: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetUndoFailed: stays('handed_to_platform', 'publishing', 'outcome_unknown'),
   TargetNativeTimeChanged: stays('handed_to_platform'),
+  TargetNativeRevised: stays('handed_to_platform'),
   TargetScheduleModeChanged: stays('pending', 'awaiting_approval'),
   // After a lost answer the network says that it has the post and looks at it.
   TargetAcceptedByPlatform: ['publishing → processing', 'outcome_unknown → processing'],

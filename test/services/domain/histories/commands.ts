@@ -134,6 +134,12 @@ export const makers = {
     type: 'RecordTimeChanged',
     dueAt: ('undo' in state && state.undo?.then === 'reschedule' ? state.undo : state.common).dueAt,
   }),
+  'revised at network': (state) => ({
+    type: 'RecordRevised',
+    ...('undo' in state && state.undo?.then === 'revise'
+      ? { postRevision: state.undo.postRevision, dueAt: state.undo.dueAt }
+      : { postRevision: state.common.postRevision, dueAt: state.common.dueAt }),
+  }),
   'undo failed': () => ({ type: 'RecordUndoFailed', failure }),
   'settle published': settle((state, sender) => ({ kind: 'published', ...found(state, sender) })),
   'settle published by hand': settle((state, sender) => ({ kind: 'published', ...found(state, sender) }), 'admin'),

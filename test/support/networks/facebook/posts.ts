@@ -361,14 +361,20 @@ export const stories = (state: State, request: Request, page: string): Answer =>
   return ok(pageOfList(state, request, all, origin));
 };
 
-/** A change of the time of a post that is not out. */
+/** "Page Post: Updating", "Video: Updating": the time of a post that is not out, and its words. */
 export const changePost = (state: State, request: Request, id: string): Answer => {
   const one = state.find(id) ?? state.videos.get(id)?.made ?? null;
   if (one === null || state.deleted.has(one.id)) throw refuse('object_missing');
   pageOf(state, request, one.pageId, 'pages_manage_posts');
-  paramsAre(request.params, [], ['scheduled_publish_time']);
-  if (state.isOut(one)) throw invalid('You can not change the time of a published post');
-  one.publishAt = dueOf(state, request.params.scheduled_publish_time ?? '', one.files[0]?.kind === 'video' ? 29 : 75);
+  const isVideo = one.files[0]?.kind === 'video';
+  const words = isVideo ? 'description' : 'message';
+  paramsAre(request.params, ['scheduled_publish_time', words]);
+  const { scheduled_publish_time: due, [words]: text } = request.params;
+  if (due === undefined && text === undefined) throw invalid('Nothing is to be changed');
+  if (text !== undefined && text.length > 63_206) throw invalid(`Param ${words} is too long`);
+  if (due !== undefined && state.isOut(one)) throw invalid('You can not change the time of a published post');
+  if (due !== undefined) one.publishAt = dueOf(state, due, isVideo ? 29 : 75);
+  if (text !== undefined) one.text = text;
   return ok({ success: true });
 };
 

@@ -67,7 +67,7 @@ export interface Made {
   readonly kind: 'post' | 'story';
   /** Header `x-test-tag` of the call. */
   readonly tag: string | null;
-  readonly text: string;
+  text: string;
   readonly link: string | null;
   readonly files: readonly (Photo | Video)[];
   readonly calledAt: number;

@@ -40,7 +40,7 @@ export interface Session {
 export interface Video {
   readonly id: string;
   readonly channelId: string;
-  readonly snippet: Readonly<Record<string, unknown>>;
+  snippet: Readonly<Record<string, unknown>>;
   status: Readonly<Record<string, unknown>>;
   readonly tag: string | null;
   readonly bytes: number;

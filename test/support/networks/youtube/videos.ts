@@ -62,8 +62,7 @@ const checkedStatus = (state: State, given: Readonly<Record<string, unknown>> | 
   if (at > state.now() + 2 * 365 * 86_400_000) throw refuse('invalid_publish_at');
 };
 
-/** @throws Refusal of the words of a new video */
-export const checkedResource = (state: State, { snippet: given, status }: Resource): void => {
+const checkedSnippet = (given: Readonly<Record<string, unknown>> | undefined): void => {
   const snippet = only(given, 'title', 'description', 'tags', 'categoryId', 'defaultLanguage');
   const { title, description = '', tags = [], categoryId } = snippet;
   if (typeof title !== 'string' || title === '' || [...title].length > 100 || /[<>]/.test(title)) {
@@ -76,6 +75,11 @@ export const checkedResource = (state: State, { snippet: given, status }: Resour
     throw refuse('invalid_tags');
   }
   if (categoryId !== undefined && categories[String(categoryId)]?.assignable !== true) throw refuse('invalid_category');
+};
+
+/** @throws Refusal of the words of a new video */
+export const checkedResource = (state: State, { snippet, status }: Resource): void => {
+  checkedSnippet(snippet);
   checkedStatus(state, status);
 };
 
@@ -165,16 +169,26 @@ export const updateVideo = (state: State, request: Request): Answer => {
   const { channelId } = accessOf(state, request, changes);
   const { part } = queryOf(request, 'part');
   if (!state.takes('units', 50)) throw refuse('quota');
-  const parts = partsOf(part, 'status');
+  const parts = partsOf(part, 'snippet', 'status');
   const body = jsonOf(request);
-  const { status } = resourceIn(body, parts);
+  const { snippet, status } = resourceIn(body, parts);
   const video = state.video(String(body.id));
   if (video === null) throw refuse('not_found');
   if (video.channelId !== channelId) throw refuse('forbidden');
+  // "snippet.title and snippet.categoryId are required when the request updates the snippet".
+  if (parts.includes('snippet')) {
+    if (snippet?.categoryId === undefined) throw refuse('invalid_category');
+    checkedSnippet(snippet);
+  }
+  if (!parts.includes('status')) {
+    video.snippet = snippet ?? {};
+    return { status: 200, body: shown(state, video, parts) };
+  }
   checkedStatus(state, status);
   const isOut = video.visibleAt !== null && video.visibleAt <= state.now();
   // "publishAt … can only be set if the privacy status of the video is private", and was never published.
   if (isOut && status?.publishAt !== undefined) throw refuse('invalid_publish_at');
+  if (snippet !== undefined) video.snippet = snippet;
   video.status = status ?? {};
   video.visibleAt = typeof status?.publishAt === 'string' ? Date.parse(status.publishAt) : null;
   return { status: 200, body: shown(state, video, parts) };
