@@ -121,6 +121,12 @@ const undoRequested = <R extends NativeRow>(
   applied_revision: Math.max(row.applied_revision, postRevision ?? 0),
 });
 
+const asRevised = (data: DataOf<'TargetRevised'> | DataOf<'TargetNativeRevised'>) => ({
+  ...{ schedule_mode: data.scheduleMode, schedule_mode_reason: data.scheduleModeReason },
+  ...{ scheduled_local: data.scheduledLocal, timezone: data.timezone, jitter_seconds: data.jitterSeconds },
+  ...{ post_revision: data.postRevision, applied_revision: data.postRevision },
+});
+
 const undoFailed = <R extends NativeRow>(row: R): R => ({ ...row, undo: 'failed', next_action_at: row.due_at });
 
 const modeChanged = <R extends NativeRow>(
@@ -353,17 +359,11 @@ const targetsByEvents = defineModel<Own, TargetEvent>({
     TargetRevised: change((row, data, event) => ({
       ...row,
       ...undone(row),
-      schedule_mode: data.scheduleMode,
-      schedule_mode_reason: data.scheduleModeReason,
+      ...asRevised(data),
       // A failed target stays failed until it is requeued.
       ...(row.status === 'failed'
         ? { due_at: data.dueAt, ...inTime }
         : due({ ...row, schedule_mode: data.scheduleMode }, data.dueAt, event)),
-      scheduled_local: data.scheduledLocal,
-      timezone: data.timezone,
-      jitter_seconds: data.jitterSeconds,
-      post_revision: data.postRevision,
-      applied_revision: data.postRevision,
     })),
     TargetCanceled: change((row, { reason, postRevision }) => ({
       ...row,
@@ -404,11 +404,7 @@ const targetsByEvents = defineModel<Own, TargetEvent>({
       ...{ scheduled_local: scheduledLocal, jitter_seconds: jitterSeconds },
     })),
     TargetNativeRevised: change((row, data) => ({
-      ...{ ...row, ...inTime, ...undone(row), due_at: data.dueAt, next_action_at: data.dueAt },
-      ...{ scheduled_local: data.scheduledLocal, timezone: data.timezone, jitter_seconds: data.jitterSeconds },
-      ...{ schedule_mode: data.scheduleMode, schedule_mode_reason: data.scheduleModeReason },
-      post_revision: data.postRevision,
-      applied_revision: Math.max(row.applied_revision, data.postRevision),
+      ...{ ...row, ...inTime, ...undone(row), ...asRevised(data), due_at: data.dueAt, next_action_at: data.dueAt },
     })),
     TargetScheduleModeChanged: change(modeChanged),
     TargetAcceptedByPlatform: change((row, { askAt, until }) => ({

@@ -410,6 +410,26 @@ suite('read models: targets', (t) => {
       jitter_seconds: 7,
       overdue: false,
     });
+    const zone = { timezone: 'Europe/Berlin', scheduleMode: 'native', scheduleModeReason: null } as const;
+    const revise = target('TargetUndoRequested', {
+      ...{ ...none, then: 'revise', postRevision: 6, dueAt: instant(9), jitterSeconds: 7, revised: zone },
+    });
+    await sees([...over, revise], { undo: 'moving', post_revision: 0, applied_revision: 6, due_at: due });
+    await sees([...over, revise, target('TargetNativeRevised', { ...other, postRevision: 6, ...zone })], {
+      ...{ status: 'handed_to_platform', undo: 'done', due_at: instant(9), next_action_at: instant(9) },
+      ...{ scheduled_local: '2026-08-01T09:00', timezone: 'Europe/Berlin', jitter_seconds: 7 },
+      ...{ post_revision: 6, applied_revision: 6, schedule_mode: 'native', schedule_mode_reason: null },
+    });
+    const taken = target('TargetRevised', {
+      ...zone,
+      postRevision: 6,
+      dueAt: instant(9),
+      scheduledLocal: null,
+      jitterSeconds: 7,
+    });
+    await sees([...over, revise, taken], {
+      ...{ status: 'pending', undo: 'done', post_revision: 6, due_at: instant(9), next_action_at: instant(5) },
+    });
   });
 
   t('shape 1 has what a network processes as an attempt under way that asks nothing of its workers', async () => {

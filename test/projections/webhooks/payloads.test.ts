@@ -248,6 +248,10 @@ suite('published: targets', (t) => {
     await given(scheduled, started, target('TargetHandedToPlatform', { ...claim, nativeId: 'n1', dueAt: at(0) }))
       .when(target('TargetNativeTimeChanged', { ...claim, nativeId: 'n1', ...moved }))
       .gives({ 'target.rescheduled': { ...ids, ...time, previousScheduledAt: at(0) } });
+    const native = { timezone: 'UTC', scheduleMode: 'native', scheduleModeReason: null };
+    await given(scheduled, started, target('TargetHandedToPlatform', { ...claim, nativeId: 'n1', dueAt: at(0) }))
+      .when(target('TargetNativeRevised', { ...claim, nativeId: 'n1', postRevision: 1, ...native, ...moved }))
+      .gives({ 'target.revised': { ...ids, ...time, postRevision: 1 } });
   });
 
   t('events after the publication', async () => {

@@ -720,9 +720,9 @@ suite('native targets', (t) => {
       .when({ type: 'RecordUndone', now: at(55) })
       .then([{ type: 'TargetRevised', data: { postRevision: 4, ...time, dueAt } }, tooLate]);
     // The network may have been told as many contents as a post keeps.
-    const told = [toRevise(4), toRevise(5), toRevise(6), toRevise(7)];
-    throws(() => target.decide(revise(8), state([...over, ...told])), TooLate);
-    given([...over, ...told, revised(7)])
+    const wanted = [toRevise(4), toRevise(5), toRevise(6), toRevise(7)];
+    throws(() => target.decide(revise(8), state([...over, ...wanted])), TooLate);
+    given([...over, ...wanted, revised(7)])
       .when(revise(8))
       .then([toRevise(8)]);
     deepEqual(state([...crossed, revised(4)]), state(crossed));
