@@ -229,7 +229,9 @@ export const workOn = (state: TargetState, now: number): readonly CommandName[] 
       return [...found, ...settled, 'look', 'settle processing', 'settle silent'];
     }
     case 'handed_to_platform':
-      if (state.undo !== null) return ['undone', 'time changed', 'undo failed', 'settle published', 'native unknown'];
+      if (state.undo !== null) {
+        return ['undone', 'time changed', 'revised at network', 'undo failed', 'settle published', 'native unknown'];
+      }
       return Date.parse(state.common.dueAt) <= now ? ['settle published', 'native unknown', 'settle failed'] : [];
     case 'published':
       if (state.firstComment === null && state.afterSteps.length === 0) return ['removed'];

@@ -18,6 +18,7 @@ import { scheduleModeOf } from '#domain/post/scheduling.ts';
 import {
   attemptAt,
   isBeingCanceled,
+  isRevisableAtNetwork,
   openStatuses,
   revisableStatuses,
   type ScheduledTarget,
@@ -138,6 +139,9 @@ export class World {
       if (event.type === 'TargetPublishCheckpointed' && event.data.step === 'boundary') {
         checkBoundary(stream, event);
         checkReleased(this.post.events, (from as ScheduledTarget).common.postRevision);
+      }
+      if (event.type === 'TargetUndoRequested' && event.data.then === 'revise') {
+        checkReleased(this.post.events, Number(event.data.postRevision));
       }
     }
     this.#log.push(...sent);
@@ -261,18 +265,19 @@ export class World {
   acceptRevise(isTimed: boolean, asks: boolean): void {
     this.fanOut();
     this.#calls += 1;
-    const reached = this.plan.filter((_, n) => {
-      const state = this.targets[n]?.state;
-      return state !== undefined && state.status !== 'none' && skipReasonOf(state, revisableStatuses) === null;
-    });
-    const targetIds = reached.map(({ targetId }) => targetId);
-    const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
     const known = this.post.state.status === 'live' ? this.post.state : null;
     // Some revises change times alone.
     const base = known === null ? postBody() : newestBody(known);
     const content = this.#calls % 3 === 0 ? base.content : `revised ${this.#calls}`;
     const body: PostBody = { ...base, content };
     const isAsked = asks || (known !== null && known.approval !== null);
+    const reached = this.plan.filter((_, n) => {
+      const state = this.targets[n]?.state;
+      if (state === undefined || state.status === 'none') return false;
+      return skipReasonOf(state, revisableStatuses) === null || (!isAsked && isRevisableAtNetwork(state, this.#at));
+    });
+    const targetIds = reached.map(({ targetId }) => targetId);
+    const times = isTimed ? reached.map((one) => this.#timeOf(this.plan.indexOf(one))) : null;
     const submission = isAsked ? { submission: submissionOf(body, this.plan) } : {};
     const command = { type: 'Revise', commandId: `call-${this.#calls}`, changed: ['content'] } as const;
     this.#revising = { revision: this.post.revision, command: { ...command, body, targetIds, times, ...submission } };
