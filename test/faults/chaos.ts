@@ -83,13 +83,13 @@ const say = (what: string): void =>
 /**
  * Lets every target be looked at now. The questions of this world are over after a minute, in which a network may have been
  * silent, and then come hourly: more of them would keep it from its rest, since each call to X is an event. Figures are
- * asked for too: those of an account whose network had ended a version were put off for a quarter of an hour.
+ * asked for too: those of an account whose network ended a version rest for a quarter of an hour.
  */
 const endRests = async (pool: pg.Pool): Promise<void> => {
   const sql = 'update ops.work_leases set not_before = now() where kind = $1 and not_before > now()';
   await pool.query(sql, [leaseKindOfTargets]);
   const rested = await endRestsOfAccounts(pool);
-  if (rested.length > 0) say(`figures were put off on ${rested.toSorted().join(', ')}`);
+  if (rested.length > 0) say(`figures rested on ${rested.toSorted().join(', ')}`);
 };
 
 /** Every fault point once, then kills at random, all under load; then quiet and the comparison. */

@@ -55,13 +55,14 @@ export class LiveCheck {
 
   private constructor(live: Live) {
     this.#live = live;
-    this.#made = Map.groupBy(live.posts(), ({ of, text }) => `${of} ${text}`);
+    // Two networks may give the same id to accounts of theirs, and one post has one text on both.
+    this.#made = Map.groupBy(live.posts(), ({ platform, of, text }) => `${platform} ${of} ${text}`);
   }
 
   /** The network's posts of that text, which the target claims for its own. */
   #of({ common }: ScheduledTarget, text: string): readonly LivePost[] {
     const account = this.#live.accounts.find(({ id }) => id === common.accountId);
-    const key = `${account?.externalId} ${text}`;
+    const key = `${account?.platform} ${account?.externalId} ${text}`;
     this.#claimed.add(key);
     return this.#made.get(key) ?? [];
   }

@@ -159,7 +159,7 @@ export const openTargets = async (checked: Checked): Promise<readonly string[]> 
     `select id::text as id from ${view('post_targets')} where status in ('publishing', 'processing', 'rate_limited', 'outcome_unknown')
        or (status = 'handed_to_platform' and undo = 'pending')
        or (status = 'pending' and next_action_at < now() + interval '2 minutes')
-       or (status = 'published' and next_action_at is not null) limit 200`,
+       or (status = 'published' and next_action_at is not null)`,
   );
   const found: string[] = [];
   const read = async (stream: string) => checked.codec.decodeAll(await checked.store.read(stream));

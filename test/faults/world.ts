@@ -655,8 +655,8 @@ export class FaultWorld {
       return linkedin.refusedVersion();
     });
     // On a busy machine all may have been read before.
-    const hasRest = async () => (await restingAccounts(this.adapters.pool, 'linkedin')) > 0;
-    await until('its figures rest', hasRest, { withinMs: 1_500 }).catch(() => undefined);
+    const rests = async () => (await restingAccounts(this.adapters.pool, 'linkedin')) > 0;
+    await until('its figures rest', rests, { withinMs: 1_500 }).catch(() => undefined);
     this.#env.LINKEDIN_VERSION = newer;
     const asking = [...this.roles.values()].filter(
       ({ name, isBegun }) => isBegun && /^(publisher|insights|api|outcomes)/.test(name),
