@@ -49,6 +49,14 @@ const ofCopy = (events: readonly DecodedEvent[], streams: Streams): readonly str
   return released.includes(own) ? [] : [`is a copy with a content of ${from.postId} that nobody released`];
 };
 
+/** A network's own scheduler is given a new content after the hand-over: the last that it may have been given in this attempt. */
+const lastAsked = (events: readonly DecodedEvent[], begun: DecodedEvent): DecodedEvent => {
+  const behind = events.slice(events.indexOf(begun) + 1);
+  const end = behind.findIndex(({ type }) => type === 'TargetPublishStarted');
+  const within = end < 0 ? behind : behind.slice(0, end);
+  return within.findLast(({ type, data }) => type === 'TargetUndoRequested' && data.then === 'revise') ?? begun;
+};
+
 /** @param ledger each call that created a post */
 export const checkReleased = (streams: Streams, ledger: readonly LedgerRow[]): readonly string[] => {
   const violations = [...streams].flatMap(([stream, events]) =>
@@ -63,7 +71,7 @@ export const checkReleased = (streams: Streams, ledger: readonly LedgerRow[]): r
       violations.push(`the network has ${row.postId} of ${row.targetId}, which began no attempt ${row.attempt}`);
       continue;
     }
-    const bodies = before(bodiesOf(streams.get(`post-${postId}`) ?? []), begun.position);
+    const bodies = before(bodiesOf(streams.get(`post-${postId}`) ?? []), lastAsked(events, begun).position);
     const released = bodies.map((body) => contentFor(body, row.platform).segments[row.segment]?.content);
     if (!released.includes(row.content)) {
       const said = `target ${row.targetId} of post ${postId}`;
