@@ -272,12 +272,19 @@ export const pointsOfRun = (random: Pick<Random, 'shuffle'>): readonly Point[] =
 /** A loop over a list that is written down there: its variable, the list, and what is done with each. */
 const loops = /\n( +)for \(const \[?(\w+)[^\n]*? of \[(\n.*?\n\1|[^\n]*)\](?: as const)?\) \{(.*?)\n\1\}/gs;
 
+/** Loops over rows that a run draws, as loops over the whole list. */
+const undrawn = (text: string): string =>
+  text.replaceAll(/ of rowsOfRun\('[^'\n]*', (\w+), [^\n]*\) \{/g, (loop, name: string) => {
+    const list = new RegExp(`\\bconst ${name} = \\[(.*?)\\](?: as const)?;`, 's').exec(text)?.[1];
+    return list === undefined ? loop : ` of [${list.replaceAll(/\n\s*/g, ' ')}]) {`;
+  });
+
 /**
  * Whether that test starts a process which dies there: it arms one with the point, or a loop over points arms one with
  * each.
  */
 export const isDiedAtIn = (name: string, file: string): boolean => {
-  const text = readFileSync(path.join(root, file), 'utf8');
+  const text = undrawn(readFileSync(path.join(root, file), 'utf8'));
   const isArmed = new RegExp(
     `\\b(?:child|dies|arm|startApi)\\((?:[^()]*, )?'${name}'[,)]|\\bPOSTLINE_FAULT: '${name}'`,
   ).test(text);

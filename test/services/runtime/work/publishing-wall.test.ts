@@ -34,7 +34,7 @@ suite('the wall of held publishing', (t) => {
     assert.deepEqual(called, quiet);
     const outward = members.filter(([, kind]) => kind === 'outward').map(([name]) => name);
     assert.deepEqual(outward.sort(), [
-      ...['afterStep', 'comment', 'handOver', 'laterMember', 'publish', 'removePost', 'reschedule', 'undo'],
+      ...['afterStep', 'comment', 'handOver', 'laterMember', 'publish', 'removePost', 'reschedule', 'revise', 'undo'],
     ]);
   });
 
