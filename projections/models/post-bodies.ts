@@ -148,9 +148,11 @@ export const bodiesAfter = (
       const former = { revision: known ?? planRevision, body: row.body, isPutBack: replaced !== null };
       const all = Object.keys(row.standings);
       const { targetIds } = event.data;
-      const isNative = [row.body, body].some(({ scheduleMode }) => scheduleMode === 'native');
-      const others = withRevise(earlier ?? noOtherBodies, former, planRevision, bodyRevision, all, targetIds, isNative);
-      return { body, body_revision, earlier: others };
+      const others = earlier ?? noOtherBodies;
+      // A target that a network has of a former content may show that one again, whatever the post wants by now.
+      const isNative = [row.body, body, ...Object.values(others.bodies)].some((one) => one.scheduleMode === 'native');
+      const next = withRevise(others, former, planRevision, bodyRevision, all, targetIds, isNative);
+      return { body, body_revision, earlier: next };
     }
     case 'PostSubmittedForApproval': {
       if (asked === null || earlier === null) return left;

@@ -148,6 +148,13 @@ const compose = (command: Composed): Move => ({ move: 'compose', command });
 const scheduled: readonly Move[] = [compose('schedule'), { move: 'fan out', steps: 99 }];
 const recycle = (what: Parameters<World['recycle']>[0]): Move => ({ move: 'recycle', what, n: 1 });
 const returned: Move = { move: 'decide', decision: 'ReturnToDraft', back: 0 };
+const worked = (choice: number): Move => ({ move: 'work', index: 0, choice });
+/** Where its network has a scheduler, the first target is handed over, and gets another content there. */
+const revisedAtNetwork: readonly Move[] = [
+  ...[...scheduled, worked(0), worked(0), worked(0)],
+  ...[{ move: 'accept revise', isTimed: false, asks: false } as const, { move: 'append revise' } as const],
+  ...[{ move: 'fan out', steps: 99 } as const, worked(2)],
+];
 const begin = fc.oneof(
   { weight: 5, arbitrary: fc.constant(scheduled) },
   { weight: 2, arbitrary: fc.constant<readonly Move[]>([compose('submit'), { move: 'fan out', steps: 99 }]) },
@@ -158,6 +165,7 @@ const begin = fc.oneof(
     [compose('lapse'), compose('draft'), compose('lapse'), compose('delete'), compose('lapse')],
     [compose('abandon'), compose('draft'), compose('abandon'), compose('delete'), compose('abandon')],
     [compose('draft')],
+    revisedAtNetwork,
     [compose('submit'), recycle('set'), returned, { move: 'carry out' }, recycle('clear')],
     [compose('draft'), compose('join'), compose('leave'), compose('schedule'), compose('join'), compose('leave')],
     [],

@@ -205,7 +205,8 @@ export class World {
   ): void {
     this.#calls += 1;
     const commandId = `call-${this.#calls}`;
-    const body = { ...postBody(), content: `text ${this.#calls}` };
+    const scheduleMode = this.accounts.some(({ isNative }) => isNative) ? 'native' : 'managed';
+    const body: PostBody = { ...postBody(), content: `text ${this.#calls}`, scheduleMode };
     // The targets of a second plan would be other streams.
     if (this.post.state.status === 'draft' && this.post.state.plans > 0 && command !== 'replace') return;
     const number = this.post.state.status === 'draft' ? this.post.state.plans + 1 : 1;
@@ -269,7 +270,8 @@ export class World {
     // Some revises change times alone.
     const base = known === null ? postBody() : newestBody(known);
     const content = this.#calls % 3 === 0 ? base.content : `revised ${this.#calls}`;
-    const body: PostBody = { ...base, content };
+    // And some take the post from the networks' own schedulers.
+    const body: PostBody = { ...base, content, ...(this.#calls % 4 === 0 ? { scheduleMode: 'managed' as const } : {}) };
     const isAsked = asks || (known !== null && known.approval !== null);
     const reached = this.plan.filter((_, n) => {
       const state = this.targets[n]?.state;
