@@ -289,6 +289,24 @@ suite('read models: posts', (t) => {
       .sees([{ id, fan_out_behind: false, body_revision: 4 }]);
   });
 
+  t('posts: a content that a network may have is kept, also once the post has left its scheduler', async () => {
+    const { id, a, b, plan, fanOut, post } = scheduled();
+    const native = postBody({ content: 'handed over', scheduleMode: 'native' });
+    const revise = (body: object) => post('PostRevised', { body, changed: ['content'], targetIds: [a], times: null });
+    const managed = (content: string) => postBody({ content });
+    await given(plan, ...fanOut, revise(native), revise(managed('one')), revise(managed('two')))
+      .project(pool, posts)
+      .sees([
+        {
+          ...{ id, body: managed('two'), body_revision: 3 },
+          earlier: {
+            bodies: { 0: postBody(), 1: native, 2: managed('one') },
+            targets: { [a]: [3, 2, 1, 0], [b]: [0] },
+          },
+        },
+      ]);
+  });
+
   t('posts: a revision counts as behind until the failed target that it names is tried again', async () => {
     const { id, a, b, targets, plan, fanOut, targetA, targetB, post } = scheduled();
     const settle = (targetId: string) =>
