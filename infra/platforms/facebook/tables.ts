@@ -49,7 +49,8 @@ const oauth = loginTable({
 
 const isFinish = ({ query = {} }: NetworkRequest): boolean => !['start', 'transfer'].includes(query.upload_phase ?? '');
 
-const isChange = (name: string): boolean => ['scheduled_publish_time', 'message', 'description'].includes(name);
+const isChange = (names: readonly string[]): boolean =>
+  names.length > 0 && names.every((name) => ['scheduled_publish_time', 'message', 'description'].includes(name));
 
 /** A file is invisible until it is finished, and a photo that is not published until a post names it. */
 const makes: readonly MadeBy[] = [
@@ -61,7 +62,7 @@ const makes: readonly MadeBy[] = [
   { method: 'POST', path: '/:version/:page/photo_stories' },
   { method: 'POST', path: '/:version/:post/comments' },
   // A change of a scheduled post shows nothing: it is looked at before.
-  { method: 'POST', path: '/:version/:post', when: ({ fields = {} }) => !Object.keys(fields).every(isChange) },
+  { method: 'POST', path: '/:version/:post', when: ({ fields = {} }) => !isChange(Object.keys(fields)) },
 ];
 
 export const tables: NetworkTables = {

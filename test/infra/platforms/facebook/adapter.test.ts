@@ -3,6 +3,7 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { RecordedSteps } from '#contracts/ports/platform.suite.ts';
 import type { Json, PublishRequest } from '#contracts/ports/platform.ts';
+import { tables } from '#infra/platforms/facebook/tables.ts';
 import { closedToNewApps, graphVersion } from '#infra/platforms/meta/graph.ts';
 import { allScopes, problems } from '#test/support/networks/facebook/index.ts';
 import { type FacebookAccount, type FacebookWorld, facebookWorld } from '#test/support/networks/facebook/world.ts';
@@ -317,5 +318,19 @@ suite('facebook', { timeoutMs: 90_000 }, (t) => {
   t('a version tells when Meta ends it', () => {
     assert.equal(graphVersion('v21.0').endsAt, '2027-01-21');
     assert.equal(graphVersion('v27.0').endsAt, null);
+  });
+
+  t('of a post only its time and its words are changed without making something visible', () => {
+    const [ofPost] = tables.makes.filter(({ path }) => path === '/:version/:post');
+    const isMade = (fields: Readonly<Record<string, string>>) => ofPost?.when?.({ method: 'POST', path: '', fields });
+    assert.deepEqual(
+      [
+        {},
+        { message: 'a' },
+        { description: 'a', scheduled_publish_time: '1' },
+        { message: 'a', published: 'true' },
+      ].map(isMade),
+      [true, false, false, true],
+    );
   });
 });
