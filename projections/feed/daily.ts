@@ -3,6 +3,7 @@ import type { Pool } from 'pg';
 import type { EventStore } from '#contracts/ports/event-store.ts';
 import type { Secrets } from '#runtime/identity/secrets.ts';
 import type { Logger } from '#runtime/process/telemetry.ts';
+import { hasNumbered } from './moments.ts';
 import { checkpointAt } from './sign.ts';
 
 /**
@@ -125,11 +126,6 @@ export const signBegunEpoch = async (
   return signed;
 };
 
-const isNumbered = async (pool: Pool, head: bigint | null): Promise<boolean> => {
-  const { rows } = await pool.query<{ readonly position: string | null }>('select position from ops.feed_position');
-  return head === null || BigInt(rows[0]?.position ?? -1) >= head;
-};
-
 /** Runs until the signal. A failure ends a round and never the numbering. */
 export const signDaily = async (options: DailyOptions): Promise<void> => {
   const { pool, store, signal, logger } = options;
@@ -152,7 +148,7 @@ export const signDaily = async (options: DailyOptions): Promise<void> => {
       }
       if (dayBegin(now - graceMs) > done) {
         if (headAt < dayBegin(now - graceMs)) [head, headAt] = [await store.head(), now];
-        if (await isNumbered(pool, head)) {
+        if (await hasNumbered(pool, head)) {
           const signed = await signEndedDays(options, headAt);
           if (signed > 0) logger.info({ signed }, 'signed what the feed had at the end of its days');
           if (signed >= maxSigned) continue;

@@ -7,6 +7,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { BlobError } from '#contracts/ports/blob-store.ts';
 import { media } from '#domain/media.ts';
 import { subjectOf } from '#projections/feed/erasure.ts';
+import { hasNumbered } from '#projections/feed/moments.ts';
 import { isInFeed, textsOf } from '#projections/feed/read.ts';
 import { view } from '#projections/shapes.ts';
 import { faultPoint } from '#runtime/process/fault-point.ts';
@@ -163,9 +164,7 @@ const underWay = async ({ pool }: Admin, workspaceId: string): Promise<number> =
 export const numbered = async ({ pool, eventStore, signal }: Admin): Promise<void> => {
   const head = await eventStore.head();
   const until = performance.now() + numberMs;
-  for (;;) {
-    const { rows } = await pool.query<{ readonly position: string | null }>('select position from ops.feed_position');
-    if (head === null || BigInt(rows[0]?.position ?? -1) >= head) return;
+  while (!(await hasNumbered(pool, head))) {
     if (performance.now() > until)
       throw new Error(
         'The feed is not numbered up to the end of the store: start the projections (or npm start), and run the same command again (an export into another folder). The workspace stays closed.',
