@@ -80,12 +80,11 @@ export const readStore = async (options: ReadOptions): Promise<ReadonlyMap<strin
     const { last, size, own } = await coming;
     if (last === null) break;
     coming = begin(last.position);
-    const going = intakes.filter(({ name }) => !failed.has(name));
     const events = new Map<string, number>();
     await Promise.all(
       intakes.map(async (intake, at) => {
         const { count, apply } = own[at] ?? none;
-        if (!going.includes(intake)) return;
+        if (failed.has(intake.name)) return;
         try {
           await apply();
           events.set(intake.name, count);

@@ -228,7 +228,7 @@ const changeAtNetwork = async (context: WorkContext, target: Handed): Promise<Ch
   };
   try {
     // What the network does not take as a change it may take as another post, or we publish it.
-    const revised = await reviseAtNetwork(context, target, scheduler, request, answerOf);
+    const revised = await reviseAtNetwork(context, target, { scheduler, conditions, former: request, answerOf });
     if (revised !== null) return revised;
     const reschedule = scheduler.reschedule?.bind(scheduler);
     const dueAt = undo?.then === 'reschedule' ? undo.dueAt : null;
@@ -250,13 +250,19 @@ const changeAtNetwork = async (context: WorkContext, target: Handed): Promise<Ch
 
 type AnswerOf = <Answer>(asked: Promise<Answer>) => Promise<Answer | UndoNotDone>;
 
-/** Null: no change of content is wanted, or only another post has it. @param former what the network has, with all of its files */
+interface Revising {
+  readonly scheduler: NativeScheduler;
+  readonly conditions: Conditions;
+  /** What the network has, with all of its files. */
+  readonly former: PublishRequest;
+  readonly answerOf: AnswerOf;
+}
+
+/** Null: no change of content is wanted, or only another post has it. */
 const reviseAtNetwork = async (
   context: WorkContext,
   target: Handed,
-  scheduler: NativeScheduler,
-  former: PublishRequest,
-  answerOf: AnswerOf,
+  { scheduler, conditions, former, answerOf }: Revising,
 ): Promise<Change | null> => {
   const { common, undo, nativeId } = target;
   const revise = scheduler.revise?.bind(scheduler);
@@ -266,7 +272,6 @@ const reviseAtNetwork = async (
   // The network has this time already, or it is over: a post that is out may have gone out so.
   const isInTime = reason === null || reason === 'due_now' || dueAt === common.dueAt;
   if (!isInTime) return null;
-  const conditions = await context.conditions.current(target);
   const wanted = await requestFor(context, { ...target, common: { ...common, postRevision } }, conditions);
   try {
     if (!wanted.isReady || filesIn(wanted.request) !== filesIn(former)) return null;
