@@ -5,14 +5,11 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { account } from '#domain/account.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
@@ -26,13 +23,14 @@ import type { Host } from '#test/support/networks/instagram/state.ts';
 import { type InstagramWorld, instagramWorld } from '#test/support/networks/instagram/world.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { openOperator } from './network-operator.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
 suite('network check of instagram', { timeoutMs: 60_000 }, (t) => {
   let world: InstagramWorld;
   let adapters: Adapters;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
   let operator: Operator;
   const ids: Record<Host, string> = { ig: randomUUID(), fb: randomUUID() };
   const folder = mkdtempSync(path.join(tmpdir(), 'postline-instagram-'));
@@ -44,13 +42,7 @@ suite('network check of instagram', { timeoutMs: 60_000 }, (t) => {
     writeFileSync(file, await gradient(640, 640).jpeg().toBuffer());
     const { url } = await preparedDatabase();
     env = { DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*', ...network.env.ig, ...network.env.fb };
-    adapters = await openAdapters({
-      ...{ name: 'admin', config: { ...readConfig(env), poolSize: 4 } },
-      secrets: new Secrets(key),
-    });
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
     for (const by of ['ig', 'fb'] as const) {
       const made = await world.account({ by });
       const kept = await world.credentials.read(made.id);
@@ -63,7 +55,7 @@ suite('network check of instagram', { timeoutMs: 60_000 }, (t) => {
         timezone: null,
       };
       const { positions } = operator;
-      await execute(store, account, ids[by], connect, contextOf(operator, owner.workspaceId), { positions });
+      await execute(operator.store, account, ids[by], connect, contextOf(operator, owner.workspaceId), { positions });
       const { secret, expiresAt } = kept;
       await adapters.credentials.keep({ accountId: ids[by], ...owner }, { secret, expiresAt });
     }

@@ -2,14 +2,11 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { account } from '#domain/account.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
@@ -27,13 +24,14 @@ import { type HeldFiles, heldFiles, pngOf } from '#test/support/networks/pintere
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { openOperator } from './network-operator.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
 suite('network check with a file', { timeoutMs: 120_000 }, (t) => {
   let network: PinterestNetwork;
   let adapters: Adapters;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
   let person: Person;
   let board: Board;
   let operator: Operator;
@@ -51,11 +49,7 @@ suite('network check with a file', { timeoutMs: 120_000 }, (t) => {
       ...{ DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*', PINTEREST_API: network.api },
       ...{ PINTEREST_CLIENT_ID: clientId, PINTEREST_CLIENT_SECRET: clientSecret },
     };
-    const config = { ...readConfig(env), poolSize: 4 };
-    adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
     const owner = { workspaceId: randomUUID(), clientId: randomUUID(), platform: 'pinterest' as const };
     const { username, id: externalId } = person;
     const connect = {
@@ -63,7 +57,7 @@ suite('network check with a file', { timeoutMs: 120_000 }, (t) => {
       ...{ inviteId: null, username, displayName: null, avatarUrl: null, scopes: [], expiresAt: null, timezone: null },
     };
     const { positions } = operator;
-    await execute(store, account, id, connect, contextOf(operator, owner.workspaceId), { positions });
+    await execute(operator.store, account, id, connect, contextOf(operator, owner.workspaceId), { positions });
     const secret = { ...network.grant(person), accessUntil: new Date(Date.now() + 86_400_000).toISOString() };
     await adapters.credentials.keep({ accountId: id, ...owner }, { secret, expiresAt: null });
   });

@@ -3,15 +3,11 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Json } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { connectByAppPassword } from '#infra/platforms/bluesky/index.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
-import { readConfig } from '#runtime/process/config.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { orMissing } from '#test/support/missing.ts';
 import { sharedPds } from '#test/support/networks/pds.ts';
@@ -19,6 +15,7 @@ import { TelegramSimulator } from '#test/support/networks/telegram/simulator.ts'
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { openOperator } from './network-operator.ts';
 
 /** Where no registry answers, the test of Bluesky is left out, and says so. */
 const opened = await orMissing(sharedPds().then((pds) => ({ pds })));
@@ -28,17 +25,13 @@ suite('network check of bluesky and telegram', { timeoutMs: 120_000 }, (t) => {
   let telegram: TelegramSimulator;
   let adapters: Adapters;
   let operator: Operator;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
 
   t.before(async () => {
     telegram = await TelegramSimulator.start();
     const { url } = await preparedDatabase();
     env = { DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*', TELEGRAM_API: telegram.origin };
-    const config = { ...readConfig(env), poolSize: 4 };
-    adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
   });
   t.after(async () => {
     await adapters?.close();

@@ -3,14 +3,11 @@ import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { copyFile } from 'node:fs/promises';
 import { account } from '#domain/account.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { UsageError } from '#runtime/process/usage-error.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
@@ -22,13 +19,14 @@ import { allScopes, type Person } from '#test/support/networks/tiktok/index.ts';
 import { type TikTokWorld, tiktokWorld } from '#test/support/networks/tiktok/world.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { suite } from '#test/support/suite.ts';
+import { openOperator } from './network-operator.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
 suite('network check of tiktok', { timeoutMs: 60_000 }, (t) => {
   let world: TikTokWorld;
   let adapters: Adapters;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
   let person: Person;
   let operator: Operator;
   const id = randomUUID();
@@ -43,13 +41,7 @@ suite('network check of tiktok', { timeoutMs: 60_000 }, (t) => {
       ...{ DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*', TIKTOK_API: network.api },
       ...{ TIKTOK_CLIENT_ID: clientKey, TIKTOK_CLIENT_SECRET: clientSecret },
     };
-    adapters = await openAdapters({
-      ...{ name: 'admin', config: { ...readConfig(env), poolSize: 4 } },
-      secrets: new Secrets(key),
-    });
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
     const owner = { workspaceId: randomUUID(), clientId: randomUUID(), platform: 'tiktok' as const };
     const { username, id: externalId, nickname: displayName } = person;
     const connect = {
@@ -57,7 +49,7 @@ suite('network check of tiktok', { timeoutMs: 60_000 }, (t) => {
       ...{ inviteId: null, username, displayName, avatarUrl: null, scopes: allScopes, expiresAt: null, timezone: null },
     };
     const { positions } = operator;
-    await execute(store, account, id, connect, contextOf(operator, owner.workspaceId), { positions });
+    await execute(operator.store, account, id, connect, contextOf(operator, owner.workspaceId), { positions });
     const secret = { ...network.grant(person), accessUntil: new Date(Date.now() + 7_200_000).toISOString() };
     await adapters.credentials.keep({ accountId: id, ...owner }, { secret, expiresAt: null });
   });

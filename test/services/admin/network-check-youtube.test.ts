@@ -5,17 +5,14 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { account } from '#domain/account.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
-import { readConfig } from '#runtime/process/config.ts';
 import { contextOf, type Operator } from '#services/workflows/provision.ts';
 import { startYouTube, type YouTubeNetwork } from '#test/support/networks/youtube/index.ts';
 import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
+import { openOperator } from './network-operator.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
@@ -24,17 +21,13 @@ suite('network check of youtube', { timeoutMs: 120_000 }, (t) => {
   let network: YouTubeNetwork;
   let adapters: Adapters;
   let operator: Operator;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
 
   t.before(async () => {
     network = await startYouTube({ processingMs: 1_500 });
     const { url } = await preparedDatabase();
     env = { DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*', ...network.env };
-    const config = { ...readConfig(env), poolSize: 4 };
-    adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
-    const store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
   });
   t.after(async () => {
     await adapters?.close();

@@ -4,14 +4,12 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { PlatformAdapter, ReconcileOutcome } from '#contracts/ports/platform.ts';
 import { account } from '#domain/account.ts';
 import { outcomeUnknown } from '#domain/publish-failures.ts';
-import { type Adapters, openAdapters } from '#infra/adapters.ts';
+import type { Adapters } from '#infra/adapters.ts';
 import { liveNetworks } from '#infra/platforms/live.ts';
 import { EgressGuard } from '#runtime/egress/guard.ts';
 import { GuardedNetworkHttp } from '#runtime/egress/network-http.ts';
-import { EventCodec } from '#runtime/eventing/codec.ts';
-import { DomainStore } from '#runtime/eventing/domain-store.ts';
+import type { DomainStore } from '#runtime/eventing/domain-store.ts';
 import { execute } from '#runtime/eventing/execute.ts';
-import { Secrets } from '#runtime/identity/secrets.ts';
 import { readConfig } from '#runtime/process/config.ts';
 import { PublishingHold } from '#runtime/work/publishing-hold.ts';
 import type { Admin } from '#services/admin/context.ts';
@@ -22,6 +20,7 @@ import { preparedDatabase } from '#test/support/postgres.ts';
 import { run } from '#test/support/processes.ts';
 import { suite } from '#test/support/suite.ts';
 import { withMembers } from '#test/support/with-members.ts';
+import { openOperator } from './network-operator.ts';
 
 const key = `v1:${randomBytes(32).toString('base64')}`;
 
@@ -30,7 +29,7 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
   let adapters: Adapters;
   let store: DomainStore;
   let operator: Operator;
-  let env: Record<string, string>;
+  let env: Record<string, string> & { SECRET_KEY: string };
   const workspaceId = randomUUID();
   const clientId = randomUUID();
 
@@ -41,11 +40,8 @@ suite('network check', { timeoutMs: 180_000 }, (t) => {
       ...{ DATABASE_URL: url, SECRET_KEY: key, PRIVATE_TARGETS: '*' },
       ...{ X_API: network.origin, X_CLIENT_ID: 'app-id', X_CLIENT_SECRET: 'app:secret' },
     };
-    const config = { ...readConfig(env), poolSize: 4 };
-    adapters = await openAdapters({ name: 'admin', config, secrets: new Secrets(key) });
-    store = new DomainStore(adapters.store, new EventCodec(adapters.dataKeys), 12);
-    const actor = { type: 'admin', id: 'test' } as const;
-    operator = { store, pool: adapters.pool, actor, clock: Date.now, positions: new Map() };
+    ({ adapters, operator } = await openOperator(env));
+    store = operator.store;
   });
   t.after(async () => {
     await adapters?.close();
